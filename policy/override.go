@@ -172,7 +172,7 @@ func enforced(overrides []*Override) []*Override {
 
 // loadOverride checks one override.
 func (p *Policy) loadOverride(i int, spec v1alpha1.RuleOverride) *Override {
-	path := overridePath(i)
+	path := elementPath(overridesField, i)
 	o := &Override{
 		From: p.Name, Path: path, Policy: spec.Policy, Rule: spec.Rule, InForce: p.Mode == v1alpha1.Enforce, Suspended: p.Mode == v1alpha1.Suspend,
 		Suspend: spec.Suspend != nil && *spec.Suspend,

@@ -139,7 +139,7 @@ func (d *Document) parseNamespaced(raw json.RawMessage) {
 	d.read("spec.serviceAccountName", s.ServiceAccountName, &d.Spec.ServiceAccountName)
 	d.Spec.Overrides = make([]v1alpha1.RuleOverride, len(s.Overrides))
 	for i, override := range s.Overrides {
-		d.read(overridePath(i), override, &d.Spec.Overrides[i])
+		d.read(elementPath(overridesField, i), override, &d.Spec.Overrides[i])
 	}
 }
 
@@ -159,9 +159,7 @@ func readList[T any](d *Document, path string, raw json.RawMessage) []T {
 
 func elementPath(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
-const variablesField, windowsField, freezesField = "spec.variables", "spec.windows", "spec.freezes"
-
-func overridePath(i int) string { return fmt.Sprintf("spec.overrides[%d]", i) }
+const variablesField, windowsField, freezesField, overridesField = "spec.variables", "spec.windows", "spec.freezes", "spec.overrides"
 
 func (d *Document) parseBoth(raw *both) {
 	s := &d.Spec

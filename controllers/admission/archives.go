@@ -27,7 +27,7 @@ func (r *Reviewer) reviewArchive(ctx context.Context, req admission.Request) adm
 		all := &v1alpha1.RetentionArchiveList{}
 		_ = r.Live.List(ctx, all) // the controller finds it out too
 		for _, other := range all.Items {
-			if settings.PlaceOf(other.Spec.URL).Same(settings.PlaceOf(a.Spec.URL)) {
+			if settings.PlaceOf(other.Spec.URL) == settings.PlaceOf(a.Spec.URL) {
 				problems = append(problems, settings.SharedPlaceProblem(other.Name))
 			}
 		}

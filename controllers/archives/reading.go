@@ -43,7 +43,7 @@ func parseAll(list []unstructured.Unstructured) (all []reading) {
 	})
 	for i := range all {
 		for j := range i {
-			if older, younger := &all[j], &all[i]; older.place.Same(younger.place) {
+			if older, younger := &all[j], &all[i]; older.place == younger.place {
 				older.shared = cmp.Or(older.shared, fmt.Errorf("nothing is deleted by spec.retain while RetentionArchive %q, which is younger, has the same url; delete that one", younger.Name))
 				younger.shared = errors.New(settings.SharedPlaceProblem(older.Name).String())
 				younger.invalid = cmp.Or(younger.invalid, younger.shared)

@@ -41,8 +41,8 @@ var imagesTable = map[string]Mutant{
 	},
 	"images: a snapshot with a future time is recent": {
 		File: "controllers/node/images/debug_images.go", Test: "./controllers/node/images TestDebugImagesTakesASnapshot",
-		Old: "return lease.Elapsed(now, then) < most",
-		New: "return now.Before(then) || lease.Elapsed(now, then) < most",
+		Old: "if lease.Elapsed(n.Clock.Now(), last.began) < most {",
+		New: "if n.Clock.Now().Before(last.began) || lease.Elapsed(n.Clock.Now(), last.began) < most {",
 	},
 	"images: a running snapshot serves a request that came after its start": {
 		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestRoundServesRequestsFromBeforeItsStart",

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
@@ -101,7 +100,7 @@ func changes(r *preview.Result) Table {
 		Len:     len(r.Changes),
 		Row: func(i int) []string {
 			c := &r.Changes[i]
-			return []string{cmp.Or(c.Namespace, "-"), c.Kind, c.Name, string(c.Type), c.Before.Text(r.At), c.After.Text(r.At), dueOf(c.After.Due.Time)}
+			return []string{cmp.Or(c.Namespace, "-"), c.Kind, c.Name, string(c.Type), c.Before.Text(r.At), c.After.Text(r.At), cmp.Or(preview.FormatTime(c.After.Due.Time), "-")}
 		},
 	}
 }
@@ -154,5 +153,3 @@ func reasons(rows []preview.Row) Table {
 		return []string{string(known[i]), cmp.Or(explain.Meaning(known[i]), meanings[known[i]], "-"), fmt.Sprint(count[known[i]])}
 	}}
 }
-
-func dueOf(t time.Time) string { return cmp.Or(preview.FormatTime(t), "-") }

@@ -140,10 +140,8 @@ func (c *Config) unreachable(err error) error {
 
 func (c *Config) manager() (manager.Manager, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
 	}
 	return manager.New(c.Rest, manager.Options{
 		Scheme: scheme,

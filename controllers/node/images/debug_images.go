@@ -5,7 +5,6 @@ package images
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
 	"github.com/sunset-k8s/sunset/controllers/process/lease"
@@ -42,7 +41,7 @@ func (n *Node) recent(ctx context.Context) (*snapshot, error) {
 		if last.err != nil {
 			most = n.Interval
 		}
-		if isWithin(most, last.began, n.Clock.Now()) {
+		if lease.Elapsed(n.Clock.Now(), last.began) < most {
 			return last.snapshot, last.err
 		}
 	}
@@ -50,8 +49,4 @@ func (n *Node) recent(ctx context.Context) (*snapshot, error) {
 		return running.wait(ctx)
 	}
 	return n.snapshots.fresh(ctx)
-}
-
-func isWithin(most time.Duration, then, now time.Time) bool {
-	return lease.Elapsed(now, then) < most
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // Place is where an archive has its objects: a bucket and a prefix. URLs with other parameters or another spelling can name the same
-// one.
+// one: compare with ==. A prefix that begins with another one is another place, because the names of all objects begin with the
+// prefix and a fixed word.
 type Place struct {
 	store   string // scheme, endpoint and bucket; the text of a URL that is not valid
 	account string // of azblob; empty if only the credentials name it
@@ -46,12 +47,6 @@ func endpointOf(text string) string {
 		return host
 	}
 	return host + " " + port // only to compare
-}
-
-// Same reports whether both are one place. Two URLs of azblob without an account count as the same. A prefix that begins with another one is
-// another place, because the names of all objects begin with the prefix and a fixed word.
-func (p Place) Same(o Place) bool {
-	return p == o
 }
 
 // SharedPlaceProblem is the problem of a RetentionArchive whose Place is that of an older one.

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -154,7 +153,7 @@ func (in *Contents) addContext(object map[string]any) {
 	case "Namespace":
 		name := NameOf(object)
 		meta := preview.MetadataOf(object)
-		set := NameLabel(name)
+		set := preview.NameLabel(name)
 		maps.Copy(set, textsOf(meta["labels"]))
 		described := policy.NamespaceOf(set, textsOf(meta["annotations"]))
 		described.Quotas = in.Namespaces[name].Quotas
@@ -184,7 +183,7 @@ func (in *Contents) addQuota(object map[string]any) {
 	namespace := quota.Metadata.Namespace
 	described, known := in.Namespaces[namespace]
 	if !known {
-		described.Labels = NameLabel(namespace)
+		described.Labels = preview.NameLabel(namespace)
 	}
 	described.Quotas = policy.AddQuota(described.Quotas, quota.Spec.Hard)
 	in.Namespaces[namespace] = described
@@ -200,11 +199,6 @@ func textsOf(written any) map[string]string {
 		}
 	}
 	return texts
-}
-
-// NameLabel is the label that the API server sets on every namespace.
-func NameLabel(namespace string) labels.Set {
-	return labels.Set{"kubernetes.io/metadata.name": namespace}
 }
 
 // Problems returns the number of problems of all policies and files.

@@ -49,7 +49,12 @@ func (p *ruleIndex) namespace(name string) policy.Namespace {
 	if known, ok := p.in.Namespaces[name]; ok || name == "" {
 		return known
 	}
-	return policy.Namespace{Labels: labels.Set{"kubernetes.io/metadata.name": name}}
+	return policy.Namespace{Labels: NameLabel(name)}
+}
+
+// NameLabel is the label that the API server sets on every namespace.
+func NameLabel(namespace string) labels.Set {
+	return labels.Set{"kubernetes.io/metadata.name": namespace}
 }
 
 // ranking returns the ranking of a rule, also for namespaces that the input does not describe.

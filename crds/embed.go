@@ -18,10 +18,6 @@ type File struct {
 	YAML []byte
 }
 
-// MaxJSON is the maximum size of a definition in bytes: kubectl apply stores it as JSON in an annotation, and the API server accepts
-// annotations of at most 256 KiB.
-const MaxJSON = 256 << 10
-
 // JSON returns the definition as kubectl apply stores it.
 func (f File) JSON() ([]byte, error) { return yaml.YAMLToJSON(f.YAML) }
 

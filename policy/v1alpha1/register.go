@@ -43,9 +43,6 @@ var RetentionArchiveKind = GroupVersion.WithKind("RetentionArchive")
 // NodeImageRulesKind is the kind of the NodeImageRules.
 var NodeImageRulesKind = GroupVersion.WithKind("NodeImageRules")
 
-// NodeImageReportKind is the kind of a NodeImageReport.
-var NodeImageReportKind = GroupVersion.WithKind("NodeImageReport")
-
 // ImageKind is the kind that rules about images of nodes target. No API server serves it: agents on the nodes carry out these
 // rules.
 var ImageKind = schema.GroupVersionKind{Group: "node.sunset-k8s.io", Version: "v1alpha1", Kind: "Image"}

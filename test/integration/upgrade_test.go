@@ -80,7 +80,7 @@ func (l *left) node() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
 	u.SetName(upgrade.Node)
-	for _, report := range l.Of(v1alpha1.NodeImageReportKind) {
+	for _, report := range l.Of(v1alpha1.GroupVersion.WithKind("NodeImageReport")) {
 		u.SetUID(report.GetOwnerReferences()[0].UID)
 	}
 	return u

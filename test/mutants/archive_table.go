@@ -186,8 +186,8 @@ var archiveTable = map[string]Mutant{
 	},
 	"archive: a dependent of a suspended owner runs": {
 		File: "cmd/kubectl-sunset/archive/restore/owners.go", Test: "./cmd/kubectl-sunset/archive/restore TestPlanWithoutManager",
-		Old: "owner.RunsToCompletion() && !s.RunsToCompletion():",
-		New: "owner.RunsToCompletion() && owner.Before:",
+		Old: "owner.runsToCompletion() && !s.runsToCompletion():",
+		New: "owner.runsToCompletion() && owner.Before:",
 	},
 	"archive: a record brings objects along that it does not own": {
 		File: "cmd/kubectl-sunset/archive/content.go", Test: "./cmd/kubectl-sunset/archive TestToRestoreForeign",

@@ -167,7 +167,7 @@ func (p *past) rules(t *testing.T) {
 
 // report: the controller sums up the report of an earlier agent, and the current agent continues its counts.
 func (p *past) report(t *testing.T) {
-	r := as[v1alpha1.NodeImageReport](t, p.Of(v1alpha1.NodeImageReportKind)[0])
+	r := as[v1alpha1.NodeImageReport](t, p.Of(v1alpha1.GroupVersion.WithKind("NodeImageReport"))[0])
 	if r.Name != upgrade.Node || r.Removed.Images != 1 || len(r.Policies) != 1 || r.Policies[0].Hash != p.policies["images"].Hash {
 		t.Errorf("%+v", r)
 	}

@@ -123,8 +123,8 @@ func queueOf(o *unstructured.Unstructured) string {
 	return cmp.Or(o.GetLabels()[queueName], o.GetAnnotations()[queueName])
 }
 
-// RunsToCompletion reports whether the object would run again without a field that keeps it from running.
-func (s *Step) RunsToCompletion() bool {
+// runsToCompletion reports whether the object would run again without a field that keeps it from running.
+func (s *Step) runsToCompletion() bool {
 	_, ok := stopped[s.Name.GroupKind()]
 	return ok
 }

@@ -59,7 +59,7 @@ func (p *planner) settle(s *Step) {
 	switch {
 	case owner.Why != "":
 		s.Why = fmt.Sprintf("its owner %s %s is not restored, and nothing else would manage or delete it; to view it: kubectl sunset archive get", manager.Kind, manager.Name)
-	case metav1.GetControllerOf(s.Archived) != nil && owner.RunsToCompletion() && !s.RunsToCompletion():
+	case metav1.GetControllerOf(s.Archived) != nil && owner.runsToCompletion() && !s.runsToCompletion():
 		s.Why = fmt.Sprintf("its controller %s %s must not run again, and no field keeps this %s from running; to view it: kubectl sunset archive get",
 			manager.Kind, manager.Name, s.Name.Kind)
 	}

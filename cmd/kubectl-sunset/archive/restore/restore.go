@@ -146,7 +146,7 @@ func (p *planner) refuseOver(s *Step) string {
 	switch {
 	case IsViewOnly(s.Archived):
 		return viewOnly[s.Name.GroupKind()]
-	case !p.options.Finished && !p.options.BuiltIn(s.Name.GroupKind().Group) && !s.RunsToCompletion() && s.finishedBy() != "":
+	case !p.options.Finished && !p.options.BuiltIn(s.Name.GroupKind().Group) && !s.runsToCompletion() && s.finishedBy() != "":
 		return fmt.Sprintf("it ran to completion (%s), and its controller may run it again; to restore it nevertheless, use --finished", s.finishedBy())
 	}
 	return ""
@@ -192,7 +192,7 @@ func (p *planner) setStatus(s *Step) {
 	status, _, _ := unstructured.NestedMap(s.Object.Object, "status")
 	switch {
 	case len(status) == 0:
-	case s.RunsToCompletion():
+	case s.runsToCompletion():
 		s.remove("status")
 		s.note("its status is only in the record; to view it: kubectl sunset archive get")
 	case p.options.BuiltIn(s.Name.GroupKind().Group):

@@ -199,7 +199,7 @@ func ClaimManifest(claim map[string]any) map[string]any {
 
 // unneeded are the annotations of a claim that say nothing about a restored one.
 var unneeded = []string{
-	"kubectl.kubernetes.io/last-applied-configuration", "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller",
+	v1alpha1.LastAppliedAnnotation, "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller",
 	"volume.kubernetes.io/selected-node", "volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner",
 	v1alpha1.EligibleSinceAnnotation,
 }

@@ -28,6 +28,9 @@ const (
 	// MirrorPodAnnotation marks a mirror Pod: a static Pod that the kubelet runs from a file. The kubelet sets it. Sunset never
 	// deletes a mirror Pod, because that would not stop the static Pod.
 	MirrorPodAnnotation = "kubernetes.io/config.mirror"
+
+	// LastAppliedAnnotation has kubectl's copy of an object. kubectl apply writes it.
+	LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 )
 
 // IsHold reports whether this value of HoldAnnotation is a hold.

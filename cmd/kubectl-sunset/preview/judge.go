@@ -199,7 +199,7 @@ func NamespaceOf(object map[string]any) string {
 func dropUnread(meta map[string]any) {
 	delete(meta, "managedFields")
 	if annotations, ok := meta["annotations"].(map[string]any); ok {
-		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+		delete(annotations, v1alpha1.LastAppliedAnnotation)
 	}
 }
 

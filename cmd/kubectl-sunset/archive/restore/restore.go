@@ -202,9 +202,6 @@ func (p *planner) setStatus(s *Step) {
 	}
 }
 
-// lastApplied is the annotation with kubectl's copy of an object. Where a rule redacts anything, the copy is redacted as a whole.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
 // setOrigin holds the object, and says where it comes from.
 func (s *Step) setOrigin() {
 	annotations := s.Object.GetAnnotations()
@@ -212,8 +209,8 @@ func (s *Step) setOrigin() {
 		annotations = map[string]string{}
 	}
 	delete(annotations, v1alpha1.EligibleSinceAnnotation) // its time to live would go on from before
-	if annotations[lastApplied] == redact.Redacted {
-		delete(annotations, lastApplied)
+	if annotations[v1alpha1.LastAppliedAnnotation] == redact.Redacted {
+		delete(annotations, v1alpha1.LastAppliedAnnotation) // where a rule redacts anything, it redacts this copy as a whole
 	}
 	annotations[v1alpha1.HoldAnnotation] = "restored from " + s.source()
 	annotations[v1alpha1.RestoredFromAnnotation] = s.From

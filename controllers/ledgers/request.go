@@ -32,7 +32,7 @@ type recorded struct {
 	subject   subject
 	entry     ledger.Entry
 	writing   bool      // the update is being written
-	putOff    bool      // the subject was put off since then
+	putOff    bool      // the subject was put off during this write
 	confirmed bool      // the API server has confirmed the entry
 	sent      bool      // the DELETE has been sent
 	since     time.Time // when the entry was confirmed

@@ -34,11 +34,11 @@ func Preview(ctx context.Context, feed preview.Feed, in *load.Contents, input pr
 // doubtful returns notes about objects of the files that no cluster can have.
 func doubtful(result *preview.Result) (notes []string) {
 	if n := result.Unplaced; n > 0 {
-		notes = append(notes, fmt.Sprintf("%s without metadata.namespace, although the kind needs one: no RetentionPolicy, namespace selector or hold of a namespace applies",
+		notes = append(notes, fmt.Sprintf("the files have %s without metadata.namespace of kinds that need it; no RetentionPolicy, namespace selector or hold of a namespace applies to such an object",
 			preview.Count(n, "object")))
 	}
 	if n := result.Repeated(); n > 0 {
-		notes = append(notes, fmt.Sprintf("%s more than once in the files; each copy counts, and takes a place of keepNewest and capacity", preview.Count(n, "object")))
+		notes = append(notes, fmt.Sprintf("the files have %s of the same name and kind as another; each of them counts, and takes a place of keepNewest and capacity", preview.Count(n, "object")))
 	}
 	return notes
 }

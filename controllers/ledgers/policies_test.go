@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -32,8 +33,23 @@ func TestLedgerBeginsWithWhatWasDeletedBefore(t *testing.T) {
 	})
 }
 
-// TestPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack: its waiting and recorded subjects are evaluated again, and none of
-// its entries stay open.
+func TestLedgerDoesNotCountImages(t *testing.T) {
+	inBubble(t, func(w *harness) {
+		p := policyOf("p", nil)
+		p.Rules = []*policy.Rule{{ID: policy.RuleID{Policy: "p", Rule: "images"}, Kind: v1alpha1.ImageKind}}
+		w.use(p)
+		bubble.Pass(5 * time.Second)
+		w.is(7, 0)
+		if rules := w.stored("uid-p").Rules; len(rules) != 0 {
+			t.Errorf("the ledger has rules %v", rules)
+		}
+	}, func(w *harness) {
+		s := w.server.policies["uid-p"]
+		s.Deleted, s.Rules = 12, []v1alpha1.RuleStatus{{Name: "images", Deleted: 5}}
+		s.NodeImages = &v1alpha1.NodeImagesStatus{Removed: v1alpha1.ImageCount{Images: 5}}
+	})
+}
+
 func TestOnlyTheLeaderRaisesCounts(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.mu.Lock()
@@ -51,6 +67,8 @@ func TestOnlyTheLeaderRaisesCounts(t *testing.T) {
 	}, func(w *harness) { w.ledgerOf("p") })
 }
 
+// TestPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack: its waiting and recorded subjects are evaluated again, and none of
+// its entries stay open.
 func TestPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(0)))

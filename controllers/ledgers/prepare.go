@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -192,7 +193,7 @@ func (w *worker) createLedger(ctx context.Context, p *policy.Policy, status v1al
 	of := v1alpha1.LedgerPolicy{Kind: v1alpha1.PolicyKind(p.Namespace).Kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID}
 	l := &v1alpha1.RetentionLedger{Holder: w.manager.holder, Policy: of}
 	l.Name = string(w.uid)
-	carryOver(l, status)
+	carryOver(l, p, status)
 	if err := w.manager.create(ctx, l); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create RetentionLedger %s: %w", w.uid, err)
 	}
@@ -204,14 +205,14 @@ func (w *worker) catchUp(ctx context.Context, p *policy.Policy, status v1alpha1.
 	w.mu.Lock()
 	counted := w.machine.Stored().DeepCopy()
 	w.mu.Unlock()
-	if !carryOver(counted, status) {
+	if !carryOver(counted, p, status) {
 		return nil
 	}
 	stored, err := w.manager.get(ctx, w.uid)
 	if err != nil {
 		return fmt.Errorf("read RetentionLedger %s: %w", w.uid, err)
 	}
-	if !carryOver(stored, status) || stored.Holder != w.manager.holder {
+	if !carryOver(stored, p, status) || stored.Holder != w.manager.holder {
 		return nil
 	}
 	if err := w.manager.update(ctx, stored); err != nil {
@@ -220,21 +221,29 @@ func (w *worker) catchUp(ctx context.Context, p *policy.Policy, status v1alpha1.
 	return w.readLedger(ctx, p)
 }
 
-// carryOver raises counters to those of the status, and reports whether it changed any.
-func carryOver(l *v1alpha1.RetentionLedger, s v1alpha1.RetentionPolicyStatus) (changed bool) {
+// carryOver raises counters to those of the status, and reports whether it changed any. A ledger does not count the images that nodes
+// have removed: the status adds these to the ledger's counts.
+func carryOver(l *v1alpha1.RetentionLedger, p *policy.Policy, s v1alpha1.RetentionPolicyStatus) (changed bool) {
 	raise := func(to *int64, least int64) {
 		if *to < least {
 			*to, changed = least, true
 		}
 	}
-	raise(&l.Total.Deleted, s.Deleted)
+	images := int64(0)
+	if s.NodeImages != nil {
+		images = s.NodeImages.Removed.Images
+	}
+	raise(&l.Total.Deleted, s.Deleted-images)
 	counters := map[string]*int64{}
 	for i := range l.Rules {
 		counters[l.Rules[i].Name] = &l.Rules[i].Deleted
 	}
 	var added []v1alpha1.LedgerRule
 	for _, r := range s.Rules {
-		if known := counters[r.Name]; known != nil {
+		isOfImages := slices.ContainsFunc(p.Rules, func(of *policy.Rule) bool { return of.ID.Rule == r.Name && of.OnNodes() })
+		if known := counters[r.Name]; isOfImages {
+			continue
+		} else if known != nil {
 			raise(known, r.Deleted)
 		} else if r.Deleted > 0 {
 			added = append(added, v1alpha1.LedgerRule{Name: r.Name, LedgerCount: v1alpha1.LedgerCount{Deleted: r.Deleted}})

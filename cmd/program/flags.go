@@ -55,7 +55,10 @@ func (f *Flags) AddGates(gates features.Gates) {
 	f.Var(gates, "feature-gates", "features to enable or disable, such as References=false:\n"+strings.Join(gates.KnownFeatures(), "\n"))
 }
 
-const auditFlag = "audit-records"
+const (
+	auditFlag   = "audit-records"
+	auditLogger = "audit"
+)
 
 // AddAudit adds the flag for audit records.
 func (f *Flags) AddAudit(format *string) {
@@ -127,8 +130,11 @@ func (f *Flags) Wrong(setting string, err error) error {
 // It lowers the level of some messages of libraries. Errors of the certificate rotation become info, because the library
 // retries: a new installation has no certificate yet, or another replica writes it. If no certificate appears, the webhook is
 // not ready and reports why. Info messages about parts that start or stop become debug. So does the error that each leader logs
-// when it ends.
+// when it ends. Audit records are written at every level: --audit-records controls them.
 type readable struct{ zapcore.Core }
+
+// Enabled implements zapcore.LevelEnabler. Check decides about info messages.
+func (r readable) Enabled(l zapcore.Level) bool { return l >= zapcore.InfoLevel || r.Core.Enabled(l) }
 
 // With implements zapcore.Core.
 func (r readable) With(fields []zapcore.Field) zapcore.Core {
@@ -143,7 +149,7 @@ func (r readable) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore
 	case e.Level == zapcore.InfoLevel && isRoutine(e.Message):
 		e.Level = zapcore.DebugLevel
 	}
-	if !r.Enabled(e.Level) {
+	if !r.Core.Enabled(e.Level) && e.LoggerName != auditLogger {
 		return checked
 	}
 	return checked.AddCore(e, r)

@@ -11,6 +11,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // traced is an error that formats with a stack trace, as those of some libraries do.
@@ -40,6 +42,20 @@ func TestErrorsAreReadable(t *testing.T) {
 	}
 	if got := strings.TrimSpace(out.String()); got != strings.Join(want, "\n") {
 		t.Errorf("logged\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+}
+
+// TestAuditRecordsAreWrittenAtEveryLevel: they are info messages, and a log level is not meant to drop them.
+func TestAuditRecordsAreWrittenAtEveryLevel(t *testing.T) {
+	f := NewFlags("sunset-test", "TestConfig")
+	var out bytes.Buffer
+	f.log.DestWriter = &out
+	expect.NoError(t, f.FlagSet.Parse([]string{"--zap-log-level=error"}))
+	logger := f.logger()
+	logger.Info("policy read")
+	logger.WithName("audit").Info("object deleted")
+	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); len(lines) != 1 || !strings.Contains(lines[0], "object deleted") {
+		t.Errorf("logged %q", lines)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // resolve finds the resource of a rule's target. An unknown kind may be installed later, so in a ClusterRetentionPolicy it is
-// only a warning. In a RetentionPolicy it is fatal, because the author's permissions cannot be checked.
+// only a warning. In a RetentionPolicy it is fatal for rules that the author changes, because the author's permissions cannot be checked.
 func (r *Reviewer) resolve(v *review, rule *policy.Rule) (problem *policy.Problem, fatal bool, err error) {
 	if rule.Kind.Kind == "" || rule.OnNodes() {
 		return nil, false, nil // a missing kind is reported elsewhere, and the API server does not serve images of nodes

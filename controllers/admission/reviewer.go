@@ -134,12 +134,13 @@ func (r *Reviewer) compile(ctx context.Context, v *review) error {
 
 // judge returns the errors and the warnings of a policy. It returns err if the checks failed.
 func (r *Reviewer) judge(ctx context.Context, v *review) (wrong []policy.Problem, warnings []string, err error) {
+	changed := v.changedRules()
 	for _, rule := range v.Rules {
 		problem, fatal, err := r.resolve(v, rule)
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case problem != nil && fatal:
+		case problem != nil && fatal && changed.Has(rule.ID.Rule):
 			wrong = append(wrong, *problem)
 		case problem != nil:
 			warnings = append(warnings, problem.String())

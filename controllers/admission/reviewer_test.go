@@ -195,6 +195,26 @@ func TestReviewChecksAuthorPermissions(t *testing.T) {
 	}
 }
 
+// TestKindIsNoLongerServed: the author can still change other rules, and let the policy delete less.
+func TestKindIsNoLongerServed(t *testing.T) {
+	before := strings.NewReplacer("kind: ConfigMap", "kind: Gone", "DryRun", "Enforce").Replace(own)
+	w := &fakeCluster{allowed: []string{"create pods", "list jobs", "delete jobs"}}
+	for name, test := range map[string]struct {
+		after   string
+		allowed bool
+	}{
+		"another rule is changed": {strings.Replace(before, "ttl: 1h", "ttl: 2h", 1), true},
+		"dry run":                 {strings.Replace(before, "Enforce", "DryRun", 1), true},
+		"its rule is changed":     {strings.Replace(before, `"true"`, `"false"`, 1), false},
+		"new limits":              {before + limits, true},
+		"higher limits":           {strings.Replace(before, "serviceAccountName: cleaner", "serviceAccountName: other", 1), false},
+	} {
+		if response := w.review(t, before, test.after); response.Allowed != test.allowed {
+			t.Errorf("%s: allowed %t, %v", name, response.Allowed, response.Result)
+		}
+	}
+}
+
 func TestReviewReportsAllProblemsTogether(t *testing.T) {
 	w := &fakeCluster{allowed: []string{"impersonate serviceaccounts other", "list jobs"}}
 	response := w.review(t, "", strings.NewReplacer("finished(object)", "finshed(object)", "kind: ConfigMap", "kind: Secret", "ttl: 1h", "ttl: soon").Replace(own))

@@ -145,7 +145,11 @@ func (n *Notifier) begin(j *job, now time.Time) bool {
 		s.generation, s.failures, s.retryAt = j.written.Generation, 0, time.Time{}
 	}
 	j.resume(s.status)
-	if now.Before(s.retryAt) || j.isIdle(now) {
+	if now.Before(s.retryAt) {
+		return false
+	}
+	if j.isIdle(now) {
+		j.reportFailing(nil) // the process may have started after the status was written
 		return false
 	}
 	select {

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
@@ -175,6 +178,24 @@ func TestStates(t *testing.T) {
 	h.wantReady("misspelt", "Invalid", "spec.namespace: unknown field")
 	expect.Equal(t, "next of a suspended digest", true, h.status("suspended").NextScheduleTime == nil)
 	expect.Equal(t, "writes", 3, h.writes)
+	want := map[string]float64{"suspended": 0, "invalid": 1, "misspelt": 1}
+	expect.Equal(t, "sunset_digest_failing", want, failing(t))
+	metrics.DigestFailing.Reset() // another process has no metrics
+	h.restart()
+	h.at(3 * time.Hour)
+	expect.Equal(t, "sunset_digest_failing after a restart", want, failing(t))
+}
+
+// failing returns sunset_digest_failing by digest.
+func failing(t *testing.T) map[string]float64 {
+	t.Helper()
+	all := map[string]float64{}
+	for _, name := range []string{"suspended", "invalid", "misspelt"} {
+		var m dto.Metric
+		expect.NoError(t, metrics.DigestFailing.WithLabelValues(name).Write(&m))
+		all[name] = m.GetGauge().GetValue()
+	}
+	return all
 }
 
 // TestSecrets: values come from Secrets in the namespace of Sunset, and are in no status.

@@ -76,6 +76,15 @@ func (j *job) isIdle(now time.Time) bool {
 	return equality.Semantic.DeepEqual(status, j.written.Status)
 }
 
+// reportFailing exports whether a digest is invalid or could not be sent.
+func (j *job) reportFailing(err error) {
+	failing := 0.0
+	if j.digest == nil || err != nil {
+		failing = 1
+	}
+	metrics.DigestFailing.WithLabelValues(j.written.Name).Set(failing)
+}
+
 // work sends a digest if it is due, and writes the status if it differs.
 func (n *Notifier) work(ctx context.Context, j *job) {
 	ctx, cancel := context.WithTimeout(ctx, workTimeout)
@@ -85,11 +94,7 @@ func (n *Notifier) work(ctx context.Context, j *job) {
 		err = n.sendIfDue(ctx, j.digest, &j.status)
 	}
 	j.describe(&j.status, n.Clock.Now(), err)
-	failing := 0.0
-	if j.digest == nil || err != nil {
-		failing = 1
-	}
-	metrics.DigestFailing.WithLabelValues(j.written.Name).Set(failing)
+	j.reportFailing(err)
 	if failed := n.write(context.WithoutCancel(ctx), j); failed != nil && err == nil {
 		err = failed // the next attempt only writes: end remembers what was accepted
 	}

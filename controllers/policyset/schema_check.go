@@ -18,8 +18,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// SchemaChecker type-checks each rule once against the OpenAPI documents of the cluster. It reports warnings, which never
-// change what a rule does.
+// SchemaChecker type-checks each rule against the OpenAPI documents of the cluster, and again when the document has changed. It reports
+// warnings, which never change what a rule does.
 type SchemaChecker struct {
 	documents clientopenapi.Client
 	clock     clock.Clock
@@ -27,6 +27,9 @@ type SchemaChecker struct {
 	Changed func()
 
 	wake wake.Signal
+
+	compared time.Time         // when urls was last read
+	urls     map[string]string // by path, the URL of a document: it has a hash of the content
 
 	mu       sync.Mutex
 	compiled CompiledSnapshot
@@ -59,6 +62,9 @@ func (c *SchemaChecker) NeedLeaderElection() bool { return true }
 // recheckEvery is how often to look again for a missing schema, for example that of a CRD that is not installed yet.
 const recheckEvery = time.Minute
 
+// compareEvery is how often to look for documents that have changed.
+const compareEvery = 10 * time.Minute
+
 // checkFactor is the pause before the next check, as a multiple of the duration of the last one.
 const checkFactor = 20
 
@@ -74,6 +80,7 @@ func (c *SchemaChecker) Start(ctx context.Context) error {
 }
 
 func (c *SchemaChecker) checkNew(ctx context.Context) {
+	c.forgetChanged(ctx)
 	schemas := Schemas{Documents: c.documents}
 	for kind, keys := range c.unchecked() {
 		schema, err := schemas.Of(kind)
@@ -84,6 +91,43 @@ func (c *SchemaChecker) checkNew(ctx context.Context) {
 		c.check(keys, schema)
 		c.Changed()
 	}
+}
+
+// forgetChanged drops the warnings of rules whose documents have changed.
+func (c *SchemaChecker) forgetChanged(ctx context.Context) {
+	if c.clock.Since(c.compared) < compareEvery {
+		return
+	}
+	paths, err := c.documents.Paths()
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("OpenAPI documents not listed", "err", err.Error())
+		return
+	}
+	before := c.urls
+	c.compared, c.urls = c.clock.Now(), map[string]string{}
+	for path, document := range paths {
+		c.urls[path] = document.ServerRelativeURL()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.compiled.Snapshot == nil {
+		return
+	}
+	for _, p := range c.compiled.Snapshot.Policies() {
+		for _, r := range p.Rules {
+			if path := documentOf(r.Kind.GroupVersion()); before[path] != c.urls[path] {
+				delete(c.warnings, r.Key)
+			}
+		}
+	}
+}
+
+// documentOf returns the path of the OpenAPI document of a version.
+func documentOf(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "api/" + gv.Version
+	}
+	return "apis/" + gv.String()
 }
 
 // unchecked returns the valid rules that have not been checked, and drops the warnings of rules that no longer exist.

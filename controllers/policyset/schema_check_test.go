@@ -52,7 +52,7 @@ type document struct {
 	text string
 }
 
-func (d document) ServerRelativeURL() string { return "" }
+func (d document) ServerRelativeURL() string { return "?hash=" + d.text }
 
 func (d document) Schema(string) ([]byte, error) {
 	d.of.mu.Lock()
@@ -155,6 +155,23 @@ func TestRuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
 		d.mu.Unlock()
 		rules := checkAll(c, l)
 		expect.Equal(t, "warnings", 1, len(c.Warnings(rules[0].Key)))
+	})
+}
+
+func TestRuleIsCheckedAgainWhenItsDocumentHasChanged(t *testing.T) {
+	l := withPolicy(t, reading("suceeded"))
+	d := &documents{texts: map[string]string{"apis/batch/v1": batch}}
+	checking(t, d, func(t *testing.T, c *policyset.SchemaChecker, changes func() int) {
+		rules := checkAll(c, l)
+		expect.Equal(t, "warnings", 1, len(c.Warnings(rules[0].Key)))
+		time.Sleep(time.Hour)
+		expect.Equal(t, "documents read", 1, d.count())
+		d.mu.Lock()
+		d.texts = map[string]string{"apis/batch/v1": strings.Replace(batch, `"succeeded"`, `"suceeded"`, 1)}
+		d.mu.Unlock()
+		time.Sleep(15 * time.Minute)
+		expect.Equal(t, "warnings about the field that was added", 0, len(c.Warnings(rules[0].Key)))
+		expect.Equal(t, "changes", 2, changes())
 	})
 }
 

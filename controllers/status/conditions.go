@@ -74,6 +74,9 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 		all = append(all, condition{string(reason), v.keeps(p, reason)})
 	}
 	s.MissingPermissions = v.missingPermissions(p)
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(old metav1.Condition) bool { // of the CRD's default, or of another version of Sunset
+		return old.Reason == v1alpha1.ReasonPending || !slices.ContainsFunc(all, func(c condition) bool { return c.name == old.Type })
+	})
 	for _, c := range all {
 		if c.status == "" {
 			meta.RemoveStatusCondition(&s.Conditions, c.name)

@@ -119,7 +119,9 @@ func (r *Reporter) queueEvents() {
 		}
 	}
 	for _, s := range r.takeSums() {
-		r.Events.Queue(aboutRule(s, r.Clock.Since(s.since)))
+		if !r.Events.Queue(aboutRule(s, r.Clock.Since(s.since))) {
+			r.putBack(s)
+		}
 	}
 }
 
@@ -207,6 +209,16 @@ func (r *Reporter) takeSums() (sums []*sum) {
 		}
 	}
 	return sums
+}
+
+// putBack adds a sum to the buffer again.
+func (r *Reporter) putBack(s *sum) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if newer := r.eventBuffer.aggregate[s.rule.ID]; newer != nil {
+		s.count, s.withoutEvent = s.count+newer.count, s.withoutEvent+newer.withoutEvent
+	}
+	r.eventBuffer.aggregate[s.rule.ID] = s
 }
 
 func policyReference(r *policy.Rule) corev1.ObjectReference {

@@ -3,6 +3,7 @@
 package status_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -72,6 +73,32 @@ func TestEventsThatNobodyTakesAreCounted(t *testing.T) {
 		told := w.events()
 		if len(told) != 2 || !strings.HasSuffix(told[1], "rule a deleted 4 Job in 15s; 3 of them have no Event of their own, because there were too many") {
 			t.Errorf("events %q", told)
+		}
+	})
+}
+
+// TestEventsAboutPoliciesAreNotLost: they are queued again until there is room.
+func TestEventsAboutPoliciesAreNotLost(t *testing.T) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
+		w.set(func() { w.deaf, w.preflightErr = true, errors.New("clock skew") })
+		w.removed(3, rule("a"))
+		w.Attempted(retention.Busy)
+		bubble.Pass(time.Minute)
+		w.removed(4, rule("a"))
+		bubble.Pass(time.Minute)
+		w.set(func() { w.deaf = false })
+		bubble.Pass(10 * time.Second)
+		told := strings.Join(w.events(), "\n")
+		if !strings.Contains(told, "rule a deleted 7 Job in 2m") || strings.Count(told, "Warning") != 1 {
+			t.Errorf("events\n%s", told)
+		}
+		w.set(func() { w.deaf, w.preflightErr = true, nil })
+		w.Attempted(retention.Busy)
+		bubble.Pass(time.Minute)
+		w.set(func() { w.deaf = false })
+		bubble.Pass(10 * time.Second)
+		if last := w.events()[len(w.events())-1]; !strings.Contains(last, "Normal Ready") {
+			t.Errorf("last Event %q", last)
 		}
 	})
 }

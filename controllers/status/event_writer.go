@@ -63,7 +63,11 @@ func (s *EventWriter) Queue(e *eventsv1.Event) bool {
 	e.ReportingController, e.ReportingInstance = "sunset", "sunset-"+s.host
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.waiting[e.Namespace]) >= eventsWaiting || s.inAll >= eventsInAll && !isAboutPolicy(e) { // Events about policies are few, and each is sent once
+	most := eventsWaiting
+	if isAboutPolicy(e) { // there are few, and those of all ClusterRetentionPolicies are in one namespace
+		most = eventsInAll
+	}
+	if len(s.waiting[e.Namespace]) >= most || s.inAll >= eventsInAll && !isAboutPolicy(e) {
 		return false
 	}
 	s.waiting[e.Namespace] = append(s.waiting[e.Namespace], e)

@@ -153,9 +153,11 @@ func TestEventsAboutPoliciesFindRoom(t *testing.T) {
 			s.Queue(about(fmt.Sprint("bad-", i%12), fmt.Sprint("job-", i)))
 		}
 		expect.Equal(t, "queued about a Job", false, s.Queue(about("good", "job")))
-		e := about("", "logs")
-		e.Regarding.Kind = "ClusterRetentionPolicy"
-		expect.Equal(t, "queued about a policy", true, s.Queue(e))
+		for i := range 300 {
+			e := about("", fmt.Sprint("logs-", i))
+			e.Regarding.Kind = "ClusterRetentionPolicy"
+			expect.Equal(t, "queued about a policy", true, s.Queue(e))
+		}
 	})
 }
 

@@ -86,33 +86,39 @@ func (r *Reporter) reportProblems(ctx context.Context, p *policy.Policy, rec *re
 		if left := reportAfter(c.Reason) - now.Sub(known.since); !known.reported && left > 0 {
 			r.changes = policy.Soonest(r.changes, now.Add(left))
 		} else if !known.reported {
-			known.reported = true
 			reason := c.Reason
 			if c.Status == metav1.ConditionTrue && c.Type != v1alpha1.ConditionEnforcing {
 				reason = c.Type
 			}
-			r.reportProblem(ctx, p, corev1.EventTypeWarning, reason, c.Message)
+			known.reported = r.reportProblem(ctx, p, corev1.EventTypeWarning, reason, c.Message)
 		}
 		rec.problems[c.Type] = known
 	}
 	for _, name := range slices.Sorted(maps.Keys(rec.problems)) {
 		if !shown[name] {
-			if known := rec.problems[name]; known.reported || known.wasReported {
-				end := cmp.Or(ended[known.reason], ended[name], ending{name + "Resolved", "rules of the policy no longer keep objects for the reason " + name})
-				r.reportProblem(ctx, p, corev1.EventTypeNormal, end.reason, end.note)
+			known, end := rec.problems[name], ending{}
+			if known.reported || known.wasReported {
+				end = cmp.Or(ended[known.reason], ended[name], ending{name + "Resolved", "rules of the policy no longer keep objects for the reason " + name})
 			}
-			delete(rec.problems, name)
+			if end == (ending{}) || r.reportProblem(ctx, p, corev1.EventTypeNormal, end.reason, end.note) {
+				delete(rec.problems, name)
+			}
 		}
 	}
 }
 
-func (r *Reporter) reportProblem(ctx context.Context, p *policy.Policy, sort, reason, note string) {
+// reportProblem writes an Event and a line of the log. If the queue of Events is full, it returns false, and has itself called again.
+func (r *Reporter) reportProblem(ctx context.Context, p *policy.Policy, sort, reason, note string) bool {
+	e := event(report.ReferenceTo(p), reason, policy.Shorten(note, noteLimit))
+	e.Type = sort
+	if !r.Events.Queue(e) {
+		r.changes = policy.Soonest(r.changes, r.Clock.Now().Add(reportMinimum))
+		return false
+	}
 	said := "policy has a problem"
 	if sort == corev1.EventTypeNormal {
 		said = "problem of policy has ended"
 	}
 	log.FromContext(ctx).Info(said, "policy", p.Name, "reason", reason, "message", note)
-	e := event(report.ReferenceTo(p), reason, policy.Shorten(note, noteLimit))
-	e.Type = sort
-	r.Events.Queue(e)
+	return true
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -74,16 +75,17 @@ type Reporter struct {
 	dirty       bool
 
 	written    map[types.UID]*record
-	histories  map[types.UID]history // of deletions, without those in eventBuffer
-	seen       string                // the state of the reconciler at the last count
-	counted    time.Time             // when the last count began
-	took       time.Duration         // how long it took, with preparing the statuses
-	changes    time.Time             // when the counts change because time passes
-	known      knownCounts           // of the last count
-	summarized time.Time             // when the log last contained a summary
-	previews   pendingCounts         // counts for Gates
-	writes     writes                // of statuses
-	reading    time.Duration         // how long the current report has read statuses
+	conditions map[types.UID][]metav1.Condition // as in written; if the status could not be written, as in the latest attempt
+	histories  map[types.UID]history            // of deletions, without those in eventBuffer
+	seen       string                           // the state of the reconciler at the last count
+	counted    time.Time                        // when the last count began
+	took       time.Duration                    // how long it took, with preparing the statuses
+	changes    time.Time                        // when the counts change because time passes
+	known      knownCounts                      // of the last count
+	summarized time.Time                        // when the log last contained a summary
+	previews   pendingCounts                    // counts for Gates
+	writes     writes                           // of statuses
+	reading    time.Duration                    // how long the current report has read statuses
 }
 
 // Ledgers is the state of the ledgers that a Reporter reads.
@@ -151,6 +153,7 @@ func (r *Reporter) NeedLeaderElection() bool { return true }
 // Start runs until ctx ends, and then writes the remaining statuses.
 func (r *Reporter) Start(ctx context.Context) error {
 	r.written, r.histories, r.summarized, r.writes = map[types.UID]*record{}, map[types.UID]history{}, r.Clock.Now(), newWrites()
+	r.conditions = map[types.UID][]metav1.Condition{}
 	ticker := r.Clock.NewTicker(tickEvery)
 	defer ticker.Stop()
 	for {
@@ -281,9 +284,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 		}
 	}
 	for _, p := range compiled.Snapshot.Policies() {
-		if rec := r.written[p.UID]; rec != nil {
-			conditions = append(conditions, conditionsOf(p.Name, rec.status.Conditions)...)
-		}
+		conditions = append(conditions, conditionsOf(p.Name, r.conditions[p.UID])...)
 	}
 	r.reportPreviews()
 	metrics.Conditions.Set(conditions)
@@ -339,6 +340,7 @@ func (r *Reporter) dropRemoved() {
 	}
 	gone := func(uid types.UID) bool { return !uids[uid] }
 	maps.DeleteFunc(r.written, func(uid types.UID, _ *record) bool { return gone(uid) })
+	maps.DeleteFunc(r.conditions, func(uid types.UID, _ []metav1.Condition) bool { return gone(uid) })
 	metrics.Forget(func(id policy.RuleID) bool { return !rules[id] })
 	maps.DeleteFunc(r.histories, func(uid types.UID, _ history) bool { return gone(uid) })
 	maps.DeleteFunc(r.writes.lastTried, func(uid types.UID, _ time.Time) bool { return gone(uid) })

@@ -308,6 +308,9 @@ func TestFailedWriteIsTriedAgain(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		w.set(func() { w.fail = errors.New("no answer") })
 		bubble.Pass(time.Minute)
+		if _, ok := gathered(t, "sunset_policy_condition")[" Ready Ready True"]; !ok {
+			t.Errorf("conditions %v", gathered(t, "sunset_policy_condition"))
+		}
 		w.set(func() { w.fail = nil })
 		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "writes", 1, len(w.written()))

@@ -289,6 +289,7 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 		}
 		r.histories[p.UID] = before
 	}
+	r.conditions[p.UID] = status.Conditions
 	r.written[p.UID] = &record{name: p.Name, status: *status, version: known.GetResourceVersion(), problems: problemsBefore(status.Conditions, r.Clock.Now()), summary: summary{deleted: status.Deleted}}
 	return r.written[p.UID], nil
 }

@@ -147,6 +147,20 @@ func TestValidConditionShowsThreeProblems(t *testing.T) {
 	expect.Equal(t, "message", "spec.rules[0]: wrong; spec.rules[1]: wrong; spec.rules[2]: wrong; and 7 more", message(s, v1alpha1.ConditionValid))
 }
 
+// TestConditionsOfOthersEnd: the status keeps neither the condition that the CRD sets, which is from 1970, nor those of another version.
+func TestConditionsOfOthersEnd(t *testing.T) {
+	view := status.View{Compiled: compiledOf(policyOf(v1alpha1.Enforce, rule("a"))), Now: now}
+	view.Before.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonPending, LastTransitionTime: metav1.Unix(0, 0)},
+		{Type: "OfANewerVersion", Status: metav1.ConditionTrue, Reason: "Unknown", LastTransitionTime: metav1.Unix(0, 0)},
+	}
+	s := view.Status(view.Compiled.Snapshot.Policies()[0])
+	expect.Equal(t, "ready", "Unknown Listing", condition(s, v1alpha1.ConditionReady))
+	for _, c := range s.Conditions {
+		expect.Equal(t, c.Type, now, c.LastTransitionTime.Time)
+	}
+}
+
 func TestConditionsKeepWhenTheyChanged(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
 	view := viewOf(compiledOf(p), nil)

@@ -285,6 +285,7 @@ func (r *Reporter) wrote(ctx context.Context, w *write) {
 	if r.written[w.policy.UID] != w.rec {
 		return // the policy no longer exists
 	}
+	r.conditions[w.policy.UID] = w.status.Conditions
 	if w.err != nil {
 		delete(r.written, w.policy.UID)
 		if err := client.IgnoreNotFound(w.err); err != nil {

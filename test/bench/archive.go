@@ -25,8 +25,8 @@ const (
 	archiveFields = "    archive: {to: " + archiveName + "}\n"
 )
 
-// archiveDrain measures the cost of an archive in an S3 server beside Sunset: the drain of a backlog with and without it. A policy with
-// an archive has a ledger, and the one without has none.
+// archiveDrain measures the cost of an archive in an S3 server beside Sunset: the drain of a backlog with it, without it, and with only
+// the ledger that each policy with an archive has.
 func (l *environment) archiveDrain(ctx context.Context) error {
 	return l.besideStore(ctx, l.archiveDrains)
 }
@@ -53,6 +53,8 @@ func (l *environment) besideStore(ctx context.Context, measure func(context.Cont
 			return err
 		}
 	}
+	l.store = s.PID()
+	defer func() { l.store = 0 }()
 	err = measure(ctx, s)
 	return errors.Join(err, l.policy.Delete(ctx, archive), l.policy.Delete(ctx, keys))
 }
@@ -68,25 +70,37 @@ func (l *environment) archiveLateness(ctx context.Context) error {
 	return nil
 }
 
-// archiveDrains lets Sunset drain the same backlog with and without an archive, in turns.
+// archiveDrains lets Sunset drain the same backlog without an archive, with a ledger, and with an archive, in turns.
 func (l *environment) archiveDrains(ctx context.Context, s *stores.Store) error {
-	plain, archived, err := l.drainsBeside(ctx, archiveFields)
+	runs, err := l.drainsBeside(ctx, "", ledgerFields, archiveFields)
 	if err != nil {
 		return err
 	}
-	n := l.size.drain
+	plain, counted, archived, n := runs[0], runs[1], runs[2], l.size.drain
 	took := func(r drainRun) time.Duration { return r.took }
 	calls := func(r drainRun) float64 { return r.calls + r.lists }
 	peak := func(r drainRun) int64 { return r.peak }
 	own := func(r drainRun) time.Duration { return r.cpu }
+	server := func(r drainRun) time.Duration { return r.server }
+	store := func(r drainRun) time.Duration { return r.store }
+	each := func(runs []drainRun, of func(drainRun) time.Duration) string {
+		return fmt.Sprintf("%.2f ms", float64(median(runs, of))/float64(n)/1e6)
+	}
 	l.table.add(fmt.Sprintf("Sunset with an archive, %d Jobs due", n), perSecond(n, median(archived, took)),
-		fmt.Sprintf("%d %% of without, in the median round; rounds: %s, without: %s", shareOf(plain, archived), rates(n, archived), rates(n, plain)))
+		fmt.Sprintf("%d %% of without and %d %% of with a ledger, in the median round; rounds: %s, without: %s, with a ledger: %s",
+			shareOf(plain, archived), shareOf(counted, archived), rates(n, archived), rates(n, plain), rates(n, counted)))
 	l.table.add("with an archive, API calls for each deletion", fmt.Sprintf("%.3f", median(archived, calls)),
 		fmt.Sprintf("its ledger and listings included; without %.3f", median(plain, calls)))
-	l.table.add("with an archive, Sunset's CPU for each deletion", fmt.Sprintf("%.2f ms", float64(median(archived, own))/float64(n)/1e6),
-		fmt.Sprintf("without %.2f ms", float64(median(plain, own))/float64(n)/1e6))
+	l.table.add("with an archive, Sunset's CPU for each deletion", each(archived, own),
+		fmt.Sprintf("without %s, with a ledger %s", each(plain, own), each(counted, own)))
+	l.table.add("with an archive, CPU of API server and etcd for each deletion", each(archived, server),
+		fmt.Sprintf("without %s, with a ledger %s; the S3 server %s", each(plain, server), each(counted, server), each(archived, store)))
+	elsewhere := func(r drainRun) time.Duration { return r.used() - r.store }
+	l.table.add("with an archive, CPU of all of them for each deletion", each(archived, drainRun.used),
+		fmt.Sprintf("without %s, with a ledger %s; if the S3 server had cores of its own, at most %d %% of the rate without",
+			each(plain, drainRun.used), each(counted, drainRun.used), 100*median(plain, drainRun.used)/median(archived, elsewhere)))
 	l.table.add("with an archive, most memory of Sunset in a drain", megabytes(median(archived, peak)),
-		fmt.Sprintf("%s more than without", megabytes(median(archived, peak)-median(plain, peak))))
+		fmt.Sprintf("%s more than without, %s more than with a ledger", megabytes(median(archived, peak)-median(plain, peak)), megabytes(median(archived, peak)-median(counted, peak))))
 	segments, err := bytesIn(filepath.Join(s.Dir, "cluster", "segments"))
 	if err != nil {
 		return err
@@ -95,12 +109,12 @@ func (l *environment) archiveDrains(ctx context.Context, s *stores.Store) error 
 	if err != nil {
 		return err
 	}
-	each := float64(segments+index) / float64(n*len(archived))
-	if each == 0 {
+	size := float64(segments+index) / float64(n*len(archived))
+	if size == 0 {
 		return errors.New("the drains have left nothing in the store")
 	}
-	l.table.add("bytes in the store for each Job", fmt.Sprintf("%.0f B", each),
-		fmt.Sprintf("%.0f MB for 1,000,000 Jobs; index %.0f B a Job", each, float64(index)/float64(n*len(archived))))
+	l.table.add("bytes in the store for each Job", fmt.Sprintf("%.0f B", size),
+		fmt.Sprintf("%.0f MB for 1,000,000 Jobs; index %.0f B a Job", size, float64(index)/float64(n*len(archived))))
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
 // workers is the number of DELETE requests in flight, for the bare loop and for Sunset.
@@ -43,8 +44,13 @@ type drainRun struct {
 	peak  int64         // most resident memory of Sunset; 0 without it
 	lists float64       // listings of Jobs for each deletion
 
-	writes int // writes of the ledger
+	writes int           // writes of the ledger
+	server time.Duration // CPU of the API server and etcd
+	store  time.Duration // CPU of the object store; 0 without it
 }
+
+// used returns the CPU of all processes.
+func (r drainRun) used() time.Duration { return r.cpu + r.server + r.store }
 
 // drains measures the same backlog in turns: with bare DELETE requests, with a watch beside them whose events are
 // discarded, and with Sunset. The order rotates because the API server slows down as its history grows. The median round is
@@ -107,6 +113,9 @@ func (l *environment) drain(ctx context.Context, namespace string, work func(con
 	}
 	own := l.listings.Load()
 	var run drainRun
+	if err := l.addUsed(&run, -1); err != nil {
+		return drainRun{}, err
+	}
 	run.p99, err = l.bystander(ctx, func(ctx context.Context) error {
 		began := time.Now()
 		if err := work(ctx); err != nil {
@@ -119,12 +128,30 @@ func (l *environment) drain(ctx context.Context, namespace string, work func(con
 	if err != nil {
 		return drainRun{}, err
 	}
+	if err := l.addUsed(&run, 1); err != nil {
+		return drainRun{}, err
+	}
 	after, err := countRequests(ctx, l.client)
 	run.calls = float64(after.since(before, ofDeletion)) / float64(l.size.drain)
 	lists := after.since(before, func(key string) bool { return key == "LIST jobs" })
 	run.lists = float64(lists-int(l.listings.Load()-own)) / float64(l.size.drain)
 	run.writes = after.since(before, func(key string) bool { return key == "PUT retentionledgers" })
 	return run, err
+}
+
+// addUsed adds the CPU that the other processes have used since they started, times factor.
+func (l *environment) addUsed(run *drainRun, factor time.Duration) error {
+	for pid, to := range map[int]*time.Duration{l.plane.PID(cluster.APIServer): &run.server, l.plane.PID(cluster.Etcd): &run.server, l.store: &run.store} {
+		if pid == 0 {
+			continue
+		}
+		used, err := cpu(pid)
+		if err != nil {
+			return err
+		}
+		*to += factor * used
+	}
+	return nil
 }
 
 // backlog creates the Jobs to drain.

@@ -35,6 +35,7 @@ type environment struct {
 	table  table
 	perJob time.Duration // average time to create one standing Job
 	queued int           // Jobs created for Kueue
+	store  int           // process id of the object store; 0 without it
 
 	listings atomic.Int64 // of Jobs, that the benchmark has sent
 }

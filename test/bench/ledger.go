@@ -44,11 +44,11 @@ func (l *environment) besideStanding(ctx context.Context, measure func(context.C
 
 // ledgerDrains lets Sunset drain the same backlog with and without a ledger, in turns.
 func (l *environment) ledgerDrains(ctx context.Context) error {
-	plain, counted, err := l.drainsBeside(ctx, ledgerFields)
+	runs, err := l.drainsBeside(ctx, "", ledgerFields)
 	if err != nil {
 		return err
 	}
-	n := l.size.drain
+	plain, counted, n := runs[0], runs[1], l.size.drain
 	took := func(r drainRun) time.Duration { return r.took }
 	calls := func(r drainRun) float64 { return r.calls }
 	own := func(r drainRun) time.Duration { return r.cpu }
@@ -63,20 +63,20 @@ func (l *environment) ledgerDrains(ctx context.Context) error {
 	return nil
 }
 
-// drainsBeside lets Sunset drain the same backlog by a plain policy and by one with more fields, in turns.
-func (l *environment) drainsBeside(ctx context.Context, fields string) (plain, with []drainRun, err error) {
+// drainsBeside lets Sunset drain the same backlog by policies with these fields more, in turns. It returns the runs of each.
+func (l *environment) drainsBeside(ctx context.Context, fields ...string) ([][]drainRun, error) {
+	runs := make([][]drainRun, len(fields))
 	for round := range l.size.rounds {
-		ways := []func() error{
-			func() error { return l.drainInto(ctx, &plain, "") },
-			func() error { return l.drainInto(ctx, &with, fields) },
-		}
-		for i := range ways {
-			if err := ways[(round+i)%len(ways)](); err != nil {
-				return nil, nil, err
+		for i := range fields {
+			way := (round + i) % len(fields)
+			run, err := l.drainBy(ctx, drainPolicy+fields[way])
+			if err != nil {
+				return nil, err
 			}
+			runs[way] = append(runs[way], run)
 		}
 	}
-	return plain, with, nil
+	return runs, nil
 }
 
 // shareOf returns the rate of drains in percent of that of plain ones, in the median round. The machine's speed differs between rounds,
@@ -87,12 +87,6 @@ func shareOf(plain, with []drainRun) int {
 		shares = append(shares, drainRun{took: plain[i].took * 100 / with[i].took})
 	}
 	return int(median(shares, func(r drainRun) time.Duration { return r.took }))
-}
-
-func (l *environment) drainInto(ctx context.Context, runs *[]drainRun, fields string) error {
-	run, err := l.drainBy(ctx, drainPolicy+fields)
-	*runs = append(*runs, run)
-	return err
 }
 
 // rates formats the rate of each run.

@@ -140,6 +140,9 @@ func (s *Store) serves(right func(*http.Response) bool) func(context.Context) er
 // Start starts the store again after Kill. It has the objects that it had, unless they were in memory.
 func (s *Store) Start(ctx context.Context) error { return s.program.Start(ctx, s.ready) }
 
+// PID is the process id of the store. It must not be a directory.
+func (s *Store) PID() int { return s.program.PID() }
+
 // Kill ends the store like a crash. Its clients get no connection.
 func (s *Store) Kill() { s.program.Kill() }
 

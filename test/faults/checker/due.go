@@ -75,7 +75,7 @@ func (j *checker) overdue(s *history.State, o order, by time.Time, left map[type
 	case left[s.GetUID()]:
 	case v.unknown != nil:
 		j.notChecked("whether %s is overdue: %v", nameOf(s), v.unknown)
-	case !v.deleted, v.by.policy.mayWait(j.decidedBy()[v.by.policy.uid], by), j.waits(&removal{sent: by, change: history.Change{Before: s}}, v, o) != nil, j.mayLoop(s):
+	case !v.deleted, j.mayWait(v.by.policy, by), j.waits(&removal{sent: by, change: history.Change{Before: s}}, v, o) != nil, j.mayLoop(s):
 		return
 	default:
 		j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s allows its deletion since %s, without faults since %s, but it still existed at %s; %s",

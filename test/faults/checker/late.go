@@ -76,7 +76,7 @@ func (j *checker) isLate(s *history.State, w window, now int64, at time.Time) bo
 		return false
 	}
 	v := j.decide(s, o, at)
-	if !v.deleted || v.unknown != nil || !v.staysOpen(at, at.Add(j.Deadline)) || v.by.policy.mayWait(j.decidedBy()[v.by.policy.uid], at) ||
+	if !v.deleted || v.unknown != nil || !v.staysOpen(at, at.Add(j.Deadline)) || j.mayWait(v.by.policy, at) ||
 		j.pending(v.by.policy, now) || j.waits(&removal{sent: at, change: history.Change{Before: s}}, v, o) != nil || j.mayLoop(s) {
 		return false
 	}

@@ -61,6 +61,22 @@ func TestLate(t *testing.T) {
 			p.sunset(x)
 			p.evidence.Undisturbed = []checker.Span{{From: began, To: p.clock}}
 		}},
+		"late, since the limit is used up by an object that another client deleted": {tell: func(p *past) {
+			began := p.clock
+			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 1, window: 1m}", "")
+			x := p.configMap("x")
+			p.continues(time.Minute)
+			other := p.configMap("other")
+			p.ledger(q, 0, 0, other)
+			p.remove(other)
+			p.ledger(q, 0, 1)
+			p.continues(20 * time.Second)
+			p.evidence.Undisturbed = []checker.Span{{From: began, To: p.clock}}
+			p.continues(time.Minute)
+			p.ledger(q, 0, 1, x)
+			p.sunset(x)
+			p.ledger(q, 1, 1)
+		}},
 		"late, with a rule that ranks objects": {tell: went(90*time.Second, ", capacity: {max: 100}")},
 	})
 }

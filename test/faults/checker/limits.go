@@ -90,8 +90,9 @@ func (p *policy) keepsLedger() bool {
 	return p.spec.Limits != nil || slices.ContainsFunc(p.rules, func(r *rule) bool { return r.Outcome != "" || r.Archive != nil })
 }
 
-// mayWait reports whether a policy's limits may delay due objects at a time.
-func (p *policy) mayWait(removed []*removal, at time.Time) bool {
+// mayWait reports whether a policy's limits may delay due objects at a time. Sunset also counts objects that no longer existed after a
+// request without an answer, although another client may have deleted them; some of them count twice here.
+func (j *checker) mayWait(p *policy, at time.Time) bool {
 	if p.spec.Limits == nil {
 		return false
 	}
@@ -100,11 +101,17 @@ func (p *policy) mayWait(removed []*removal, at time.Time) bool {
 		return true
 	}
 	const clocks, parts = 10 * time.Second, 60
-	charged := 0
-	for _, d := range removed {
-		if at.Sub(d.at) < span+span/parts+clocks {
+	counts := func(since time.Time) bool { return at.Sub(since) < span+span/parts+clocks }
+	charged := int64(0)
+	for _, d := range j.decidedBy()[p.uid] {
+		if counts(d.at) {
 			charged++
 		}
 	}
-	return charged >= int(p.spec.Limits.MaxDeletions)
+	for _, c := range j.Log.Of(j.Log.Key("retentionledgers", "", p.uid)) {
+		if ended, known := j.times.Latest(c.Revision); known && counts(ended) && c.Before != nil && c.After != nil {
+			charged += ledgerIn(c.After).Total.Gone - ledgerIn(c.Before).Total.Gone
+		}
+	}
+	return charged >= int64(p.spec.Limits.MaxDeletions)
 }

@@ -90,8 +90,8 @@ func (p *policy) keepsLedger() bool {
 	return p.spec.Limits != nil || slices.ContainsFunc(p.rules, func(r *rule) bool { return r.Outcome != "" || r.Archive != nil })
 }
 
-// mayWait reports whether a policy's limits may delay due objects at a time. Sunset also counts objects that no longer existed after a
-// request without an answer, although another client may have deleted them; some of them count twice here.
+// mayWait reports whether a policy's limits may delay due objects from a time until the deadline. Limits count deletions, objects that no
+// longer existed after a request without an answer, although another client may have deleted them, and open entries. Some count twice here.
 func (j *checker) mayWait(p *policy, at time.Time) bool {
 	if p.spec.Limits == nil {
 		return false
@@ -101,14 +101,22 @@ func (j *checker) mayWait(p *policy, at time.Time) bool {
 		return true
 	}
 	const clocks, parts = 10 * time.Second, 60
-	counts := func(since time.Time) bool { return at.Sub(since) < span+span/parts+clocks }
+	counts := func(since time.Time) bool {
+		return at.Sub(since) < span+span/parts+clocks && !since.After(at.Add(j.Deadline))
+	}
 	charged := int64(0)
 	for _, d := range j.decidedBy()[p.uid] {
 		if counts(d.at) {
 			charged++
 		}
 	}
-	for _, c := range j.Log.Of(j.Log.Key("retentionledgers", "", p.uid)) {
+	key := j.Log.Key("retentionledgers", "", p.uid)
+	if s := j.Log.At(key, j.times.Passed(at)); s != nil {
+		for _, open := range ledgerIn(s).Open {
+			charged += int64(len(open.Objects))
+		}
+	}
+	for _, c := range j.Log.Of(key) {
 		if ended, known := j.times.Latest(c.Revision); known && counts(ended) && c.Before != nil && c.After != nil {
 			charged += ledgerIn(c.After).Total.Gone - ledgerIn(c.Before).Total.Gone
 		}

@@ -73,9 +73,10 @@ func TestWildcards(t *testing.T) {
 	}
 }
 
-// TestManyLongUnknownFieldsAreCheap: the webhook parses a policy before it limits the work of a tenant.
+// TestManyLongUnknownFieldsAreCheap: the webhook parses a policy before it limits the work of a tenant. Unknown fields cost about as much
+// as a text of the same size in a known field.
 func TestManyLongUnknownFieldsAreCheap(t *testing.T) {
-	const size, most = 1_400_000, 2 * time.Second // an idle machine needs a fiftieth of it
+	const size, most = 1_400_000, 20
 	fields := func(n int, part string) string {
 		var all strings.Builder
 		for i := range n {
@@ -83,17 +84,20 @@ func TestManyLongUnknownFieldsAreCheap(t *testing.T) {
 		}
 		return all.String()
 	}
+	took := func(text string) time.Duration { return fastest(func() { parse(t, text) }) }
+	known := took(`{"metadata": {"annotations": {"a": "` + strings.Repeat("a", size) + `"}}, "spec": {"rules": []}}`)
 	for name, unknown := range map[string]string{
 		"one long field": fields(1, "a"), "a hundred long fields": fields(100, "a"), "one field with dots": fields(1, "a."), "a hundred fields with dots": fields(100, "a."),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, text := range []string{`{"spec": {` + unknown + `"rules": []}}`, `{"spec": {"rules": [{` + unknown + `"name": "a"}]}}`} {
-				start := time.Now()
 				if d := parse(t, text); len(d.Problems) == 0 {
 					t.Error("no problem")
 				}
-				if took := time.Since(start); took > most {
-					t.Errorf("took %s", took)
+				took := took(text)
+				t.Logf("%s, a known field %s", took, known)
+				if took > most*known {
+					t.Errorf("took %s, and a known field of the same size %s", took, known)
 				}
 			}
 		})

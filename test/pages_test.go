@@ -60,11 +60,13 @@ func TestOutputOfPagesIsThatOfTests(t *testing.T) {
 			tests[string(declared[1])] = true
 		}
 	}
+	shown := map[string]bool{}
 	for name, text := range texts {
 		if !strings.HasPrefix(name, "docs/") || !strings.HasSuffix(name, ".md") || slices.Contains(generatedPages, name) {
 			continue
 		}
 		for _, block := range regexp.MustCompile("(?ms)^( *)```text\n(.*?)^ *```$").FindAllStringSubmatch(string(text), -1) {
+			shown[name] = true
 			switch file := outputs[name]; {
 			case file == "":
 				t.Errorf("%s: name the test that prints this output:\n%s", name, block[2])
@@ -73,6 +75,11 @@ func TestOutputOfPagesIsThatOfTests(t *testing.T) {
 			case !strings.Contains(file, "/") && !tests[file]:
 				t.Errorf("%s: no test has the name %s", name, file)
 			}
+		}
+	}
+	for name := range outputs {
+		if !shown[name] {
+			t.Errorf("%s shows no output", name)
 		}
 	}
 }

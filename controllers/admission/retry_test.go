@@ -81,11 +81,14 @@ func TestWebhookIsRetriedEverMoreSeldom(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = server.Start(ctx) }()
-	for tries.Load() <= most && time.Duration(waited.Load()) < trouble {
+	for began := time.Now(); tries.Load() <= most && time.Duration(waited.Load()) < trouble && time.Since(began) < time.Minute; {
 		time.Sleep(10 * time.Millisecond)
 	}
 	stop()
 	<-ended
+	if passed := time.Duration(waited.Load()); tries.Load() <= most && passed < trouble {
+		t.Errorf("it has waited %s in a minute, want %s", passed, trouble)
+	}
 	families, err := metrics.Registry.Gather()
 	expect.NoError(t, err)
 	series := 0

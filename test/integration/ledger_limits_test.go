@@ -9,6 +9,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
@@ -45,11 +46,15 @@ func reached(w *env, n int64) func(v1alpha1.RetentionPolicyStatus) error {
 
 func TestLimitsHold(t *testing.T) {
 	w := newEnv(t)
-	p := w.policy("limited", limited(3, "1h"))
+	p := w.policy("limited", limited(0, "1h"))
+	var all []client.Object
 	for i := range 8 {
-		w.configMap(fmt.Sprintf("cm-%d", i), preview)
+		all = append(all, w.configMap(fmt.Sprintf("cm-%d", i), preview))
 	}
 	stop := w.sunset()
+	w.status(p, reached(w, 0))
+	w.stays(time.Second, all...)
+	w.allow(p, 3, "1h")
 	w.status(p, reached(w, 3))
 	first := w.counted(p, has(3, 0)).Holder
 	stop()
@@ -70,19 +75,8 @@ func TestLimitsHold(t *testing.T) {
 
 	w.allow(p, 5, "1h")
 	w.status(p, reached(w, 5))
-	w.allow(p, 0, "1h")
-	w.counted(p, has(5, 0))
 	w.allow(p, 100, "2h")
 	w.counted(p, has(9, 0))
-}
-
-func TestLimitsOfNothing(t *testing.T) {
-	w := newEnv(t)
-	w.sunset()
-	p := w.policy("limited", limited(0, "1h"))
-	cm := w.configMap("cm", preview)
-	w.status(p, reached(w, 0))
-	w.stays(0, cm)
 }
 
 func TestLimitsAllowMoreAfterWindow(t *testing.T) {

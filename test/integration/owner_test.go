@@ -81,14 +81,16 @@ func TestOwnerGoesAndTakesAlongWhatItOwns(t *testing.T) {
 		return cluster.Want(s.Deleted == 1 && s.Matched == 1 && s.Due.Now == 0, "wrong counts")
 	})
 	w.stays(0, without)
-	jobPath := "/apis/batch/v1/namespaces/" + w.namespace + "/jobs/job"
+	jobPath, deletes := "/apis/batch/v1/namespaces/"+w.namespace+"/jobs/job", 0
 	for _, request := range requests() {
 		if strings.HasPrefix(request, "DELETE") {
+			deletes++
 			if err := contains(request, jobPath, `"propagationPolicy":"Background"`, string(job.UID), `"resourceVersion":"`); err != nil {
 				t.Error(err)
 			}
 		}
 	}
+	expect.Equal(t, "DELETEs", 1, deletes)
 }
 
 func TestDryRunShowsTheOwner(t *testing.T) {

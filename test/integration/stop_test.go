@@ -132,7 +132,7 @@ func TestDeletionsStop(t *testing.T) {
 			})
 			test.stop(w, s)
 			acknowledged := time.Now()
-			time.Sleep(4 * time.Second)
+			time.Sleep(2500 * time.Millisecond) // more than the second in which DELETEs may follow
 			mu.Lock()
 			defer mu.Unlock()
 			if late := last.Sub(acknowledged); late > time.Second || w.jobsLeft() == 0 {

@@ -96,6 +96,7 @@ func TestPluginDescriptionFitsKrew(t *testing.T) {
 		}
 	}
 	expect.NoError(t, yaml.Unmarshal([]byte(read(t, ".goreleaser.yaml")), &release))
+	expect.Equal(t, "plugins", 1, len(release.Krews))
 	for _, plugin := range release.Krews {
 		if s := plugin.ShortDescription; s == "" || len(s) > 50 || strings.HasSuffix(s, ".") {
 			t.Errorf("short description %q", s)

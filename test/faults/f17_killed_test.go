@@ -90,8 +90,9 @@ func TestF17TheLeaderIsKilledAtAWrite(t *testing.T) {
 	t.Parallel()
 	moments := []moment{
 		{"create", "retentionledgers", 1, true},
-		{"update", "retentionledgers", 1, false}, {"update", "retentionledgers", 1, true},
-		{"delete", "configmaps", 2, true},
+		{"update", "retentionledgers", 1, false}, {"update", "retentionledgers", 1, true}, {"update", "retentionledgers", 2, true},
+		{"delete", "configmaps", 1, false}, {"delete", "configmaps", 2, true},
+		{"patch", "clusterretentionpolicies/status", 1, true}, {"patch", "clusterretentionpolicies/status", 2, true},
 	}
 	for _, m := range moments {
 		t.Run(m.String(), func(t *testing.T) {
@@ -267,12 +268,14 @@ func converged(s *scenario.Scenario, p *v1alpha1.ClusterRetentionPolicy) {
 		if l.Total.Deleted+l.Total.Gone != 6 || spent != 6 || outcomes != 6 || len(l.Open) > 0 {
 			return fmt.Errorf("counted %v, spent %d, by outcome %d, open %v", l.Total, spent, outcomes, l.Open)
 		}
-		left := s.Left(&corev1.ConfigMapList{}, preview)
-		return cluster.Want(left == 2, "%d objects left", left)
+		left := &corev1.ConfigMapList{}
+		n := s.Left(left, preview)
+		held := slices.ContainsFunc(left.Items, func(cm corev1.ConfigMap) bool { return cm.Name == "held" })
+		return cluster.Want(n == 2 && held, "%d objects left, and among them the held one: %t", n, held)
 	})
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
-		if l := s.Ledger(p); status.Ledger == nil || status.Ledger.LedgerCount != l.Total || status.Ledger.Open != 0 {
-			return fmt.Errorf("status differs from the ledger, which has %v", l.Total)
+		if l := s.Ledger(p); status.Ledger == nil || status.Ledger.LedgerCount != l.Total || status.Ledger.Open != 0 || status.Deleted != l.Total.Deleted {
+			return fmt.Errorf("status differs from the ledger, which has %v: %d deleted", l.Total, status.Deleted)
 		}
 		return nil
 	})

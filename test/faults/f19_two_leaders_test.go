@@ -5,6 +5,7 @@ package faults_test
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,9 @@ func twoLead(t *testing.T, o scenario.Options) {
 	again := one
 	if one.Running() {
 		again = two
+	}
+	if !strings.Contains(again.Log(), "another controller holds the ledger") {
+		t.Error("the replica does not log why it ended")
 	}
 	leads := again.Proxy.Record(proxy.Writes("leases"))
 	again.Restart() // as a cluster does: the replica takes over the ledger

@@ -36,7 +36,7 @@ func TestF54TheStoreOfAnArchiveFails(t *testing.T) {
 		fault func(*scenario.Archive) stores.Fault
 		mark  func(*testing.T)
 	}{
-		"it cannot be reached":                       {nil, always(stores.Down), scenario.Short},
+		"it cannot be reached":                       {nil, always(stores.Down), scenario.Long}, // TestArchiveWithoutItsStoreKeeps is short
 		"it answers success and writes nothing":      {stores.Writes(segments), always(stores.Swallowing), scenario.Short},
 		"it does not answer":                         {nil, always(stores.Slow(time.Hour)), scenario.Long},
 		"its credentials are revoked":                {nil, always(stores.Refusing(http.StatusForbidden, "InvalidAccessKeyId")), scenario.Long},
@@ -225,9 +225,13 @@ func killing(r *scenario.Replica, after bool) stores.Fault {
 // replica archives what is left again, and what was deleted counts once.
 func TestF55TheLeaderIsKilledBetweenRecordAndDelete(t *testing.T) {
 	t.Parallel()
-	for _, m := range []moment{{"delete", "configmaps", 1, false}, {"delete", "configmaps", 1, true}, {"delete", "configmaps", 7, true}} {
+	for m, mark := range map[moment]func(*testing.T){
+		{"delete", "configmaps", 1, false}: scenario.Long,
+		{"delete", "configmaps", 1, true}:  scenario.Short,
+		{"delete", "configmaps", 7, true}:  scenario.Long,
+	} {
 		t.Run(m.String(), func(t *testing.T) {
-			scenario.Long(t)
+			mark(t)
 			s := scenario.New(t, scenario.Options{})
 			a := s.Archive("history")
 			leads, _ := pair(s, scenario.Start{Failover: true})

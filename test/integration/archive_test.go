@@ -3,7 +3,6 @@
 package integration_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,7 +22,6 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
-	"github.com/sunset-k8s/sunset/test/proxy"
 	"github.com/sunset-k8s/sunset/test/stores"
 )
 
@@ -212,74 +210,4 @@ func TestArchiveThatDoesNotExistKeeps(t *testing.T) {
 	w.stays(2*time.Second, cm)
 	w.archive("late", s)
 	w.gone(cm)
-}
-
-// TestKilledBetweenRecordAndDelete kills the controller around DELETEs of objects that it has recorded: no DELETE is ever sent for a
-// version without a record, and at the end everything is deleted, and counted once. With SUNSET_LONG=1 it does so at more moments.
-func TestKilledBetweenRecordAndDelete(t *testing.T) {
-	t.Parallel()
-	moments := []moment{{"deleting", 1, true}, {"writing the ledger", 2, true}}
-	if os.Getenv("SUNSET_LONG") != "" {
-		moments = append(moments, moment{"deleting", 1, false}, moment{"deleting", 4, false})
-	}
-	for _, m := range moments {
-		t.Run(m.String(), func(t *testing.T) {
-			w := newEnv(t)
-			s := stores.Files(t)
-			a := w.archive("history", s)
-			const n = 8
-			for i := range n {
-				w.configMap(fmt.Sprint("cm-", i), preview)
-			}
-			p := w.policy("archived", fmt.Sprintf(archivedPreviews, "Enforce", "0s", a.Name))
-			g := w.view(p)
-			first, killed := make(chan *process, 1), make(chan struct{})
-			trap(g, m, func() {
-				_ = (<-first).Process.Kill()
-				close(killed)
-			})
-			first <- controller(t, g, "--leader-elect=false")
-			select {
-			case <-killed:
-			case <-time.After(patience):
-				t.Fatal("the controller was not killed")
-			}
-			w.recorded(s, g)
-
-			former, next := w.holderOf(p), w.view(p)
-			second := controller(t, next, "--leader-elect=false")
-			cluster.Eventually(t, patience, func() error {
-				holder := w.holderOf(p)
-				return cluster.Want(holder != former, "%q still holds the ledger", holder)
-			})
-			w.counted(p, hasInAll(n))
-			second.stop(t)
-			w.recorded(s, g, next)
-		})
-	}
-}
-
-// hasInAll requires a ledger with n deletions, by Sunset or gone, and no open entries.
-func hasInAll(n int64) func(*v1alpha1.RetentionLedger) error {
-	return func(l *v1alpha1.RetentionLedger) error {
-		return cluster.Want(l.Total.Deleted+l.Total.Gone == n && len(l.Open) == 0, "want %d deletions", n)
-	}
-}
-
-// recorded fails the test if a DELETE named a version that the archive does not have.
-func (w *env) recorded(s *stores.Store, proxies ...*proxy.Proxy) {
-	w.Helper()
-	all := w.segmentsOf(w.bucket(s, ""))
-	for _, g := range proxies {
-		for _, e := range g.Journal() {
-			if e.Verb != "delete" || e.Resource != "configmaps" {
-				continue
-			}
-			var options metav1.DeleteOptions
-			expect.NoError(w, json.Unmarshal(e.Body, &options))
-			if _, ok := all[objectVersion{*options.Preconditions.UID, *options.Preconditions.ResourceVersion}]; !ok {
-				w.Errorf("DELETE %s was sent for resourceVersion %s, and the archive has no record of it", e.Path, *options.Preconditions.ResourceVersion)
-			}
-		}
-	}
 }

@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -48,7 +47,7 @@ func TestFinalizerGetsOneDeleteAndDelaysNobody(t *testing.T) {
 	w.create(leaving)
 	t.Cleanup(func() {
 		for _, cm := range []*corev1.ConfigMap{stuck, leaving} {
-			_ = w.Patch(context.Background(), cm, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+			_ = w.Patch(context.Background(), cm, edit(`{"metadata":{"finalizers":null}}`))
 		}
 	})
 	expect.NoError(t, w.Client.Delete(t.Context(), leaving))
@@ -166,34 +165,28 @@ func (s *stormy) respond(r *http.Request) *proxy.Answer {
 	return &s.answer
 }
 
-func TestFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
-	w, g := behindProxy(t)
-	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "15s"))
-	cm := w.configMap("cm", preview)
-	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		return cluster.Want(s.Due.Hour == 1, "no object waits yet")
-	})
-	thaw := g.Freeze(nil)
-	defer thaw()
-	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Suspend })
-	w.stays(16*time.Second, cm)
-	thaw()
-	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
-	w.gone(cm)
-}
-
-func TestFrozenWatchDoesNotHideANamespaceLabel(t *testing.T) {
+// TestFrozenWatchHidesNoEdit: an edit of a policy, and of the labels of a namespace, keeps objects although no watch reports it.
+func TestFrozenWatchHidesNoEdit(t *testing.T) {
 	w, g := behindProxy(t)
 	w.labelNamespace("clean", w.namespace)
-	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "15s")+"namespaceSelector: {matchLabels: {clean: "+w.namespace+"}}\n")
-	cm := w.configMap("cm", preview)
-	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
-		return cluster.Want(s.Due.Hour == 1, "no object waits yet")
-	})
+	spec := fmt.Sprintf(previews, "Enforce", "15s")
+	edited := w.policy("edited", spec)
+	selecting := w.policy("selecting", strings.Replace(spec, "env: preview", "env: other", 1)+"namespaceSelector: {matchLabels: {clean: "+w.namespace+"}}\n")
+	cm, other := w.configMap("cm", preview), w.configMap("other", map[string]string{"env": "other"})
+	for _, p := range []*v1alpha1.ClusterRetentionPolicy{edited, selecting} {
+		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+			return cluster.Want(s.Due.Hour == 1, "no object waits yet")
+		})
+	}
 	thaw := g.Freeze(nil)
 	defer thaw()
+	w.edit(edited, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Suspend })
 	w.labelNamespace("clean", "no-more")
-	w.stays(16*time.Second, cm)
+	w.stays(16*time.Second, cm, other)
+	thaw()
+	w.edit(edited, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
+	w.gone(cm)
+	w.stays(0, other)
 }
 
 func TestSkewedClockStopsDeletions(t *testing.T) {
@@ -239,7 +232,7 @@ func TestBusyObjectIsNotStarved(t *testing.T) {
 	defer cancel()
 	go func() {
 		for n := 0; ctx.Err() == nil; n++ {
-			_ = w.Patch(ctx, cm.DeepCopy(), client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"data":{"n":"%d"}}`, n)))
+			_ = w.Patch(ctx, cm.DeepCopy(), edit(fmt.Sprintf(`{"data":{"n":"%d"}}`, n)))
 		}
 	}()
 	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))

@@ -15,7 +15,6 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
-	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // unused deletes ConfigMaps some time after the label unused is set. No field has the time of that, so Sunset records it.
@@ -30,8 +29,7 @@ rules:
 
 func (w *env) label(cm *corev1.ConfigMap, value string) {
 	w.Helper()
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{"unused":%s}}}`, value))
-	expect.NoError(w, w.Patch(w.Context(), cm, patch))
+	w.merge(cm, fmt.Sprintf(`{"metadata":{"labels":{"unused":%s}}}`, value))
 }
 
 // mark waits for a mark by Sunset as the only mark on an object.
@@ -66,30 +64,6 @@ func (w *env) unmarked(cm *corev1.ConfigMap) {
 }
 
 var marked = map[string]string{"test": "marks"}
-
-// TestTimeToLiveStartsWhenAnObjectIsSeenEligible: the TTL starts when an object is first eligible, and starts again if
-// it was not eligible in between.
-func TestTimeToLiveStartsWhenAnObjectIsSeenEligible(t *testing.T) {
-	w := newEnv(t)
-	w.sunset()
-	w.policy("unused", fmt.Sprintf(unused, "Enforce", "8s"))
-	used, back := w.configMap("used", marked), w.configMap("back", marked)
-	w.label(back, `"yes"`)
-	first := w.mark(back)
-	w.label(back, "null")
-	w.unmarked(back)
-	w.stays(9*time.Second, back, used)
-	w.label(back, `"yes"`)
-	second := w.mark(back)
-	if !second.After(first) {
-		t.Errorf("marked %s and then %s", first, second)
-	}
-	w.gone(back)
-	if late := time.Since(second.Add(8 * time.Second)); late < 0 {
-		t.Errorf("deleted %s early", -late)
-	}
-	w.stays(0, used)
-}
 
 // TestMarkSurvivesARestart: the time before the restart counts.
 func TestMarkSurvivesARestart(t *testing.T) {

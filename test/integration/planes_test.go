@@ -56,12 +56,6 @@ func (p *pool) of(t *testing.T) *cluster.Cluster {
 		return plane
 	}
 	t.Parallel()
-	return p.lend(t)
-}
-
-// lend gives a test, and its subtests, a control plane until it ends.
-func (p *pool) lend(t *testing.T) *cluster.Cluster {
-	t.Helper()
 	plane := p.another(t)
 	p.assign(t.Name(), plane)
 	t.Cleanup(func() { p.assign(t.Name(), nil) })

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -49,34 +47,4 @@ func expectRefused(t *testing.T, g *proxy.Proxy) {
 	if n := conflicts(g); n != 1 {
 		t.Errorf("the API server answered 409 to %d DELETEs, want 1", n)
 	}
-}
-
-func TestChangeBeforeTheDeleteIsReevaluated(t *testing.T) {
-	w, g, cm, held := heldDelete(t)
-	cm.Data = map[string]string{"changed": "yes"}
-	expect.NoError(t, w.Update(t.Context(), cm))
-	held.Release()
-	w.gone(cm) // its new version is still due
-	expectRefused(t, g)
-}
-
-func TestNamesakeWithANewUIDStays(t *testing.T) {
-	w, g, cm, held := heldDelete(t)
-	expect.NoError(t, w.Client.Delete(t.Context(), cm))
-	// The new ConfigMap with the same name is not a preview: only the facts of the old one could delete it.
-	namesake := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: cm.Name}}
-	w.create(namesake)
-	held.Release()
-	w.stays(2*time.Second, namesake)
-	expectRefused(t, g)
-}
-
-func TestPolicyEditStopsWhatIsNotYetSent(t *testing.T) {
-	w := newEnv(t)
-	w.sunset()
-	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "8s"))
-	cm := w.configMap("cm", preview)
-	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Suspend })
-	w.stays(10*time.Second, cm)
-	expect.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))
 }

@@ -7,11 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -40,40 +38,20 @@ rules:
 // agents starts agents of a node as separate processes.
 type agents struct {
 	*env
-	path  string // of the program
 	args  []string
 	state string // state directory
 }
 
 // agentProcesses prepares to start agents of a node.
 func (w *env) agentProcesses(n *corev1.Node, d *containerd.Daemon, state string) *agents {
-	w.Helper()
-	kubeconfig := filepath.Join(w.TempDir(), "kubeconfig")
-	expect.NoError(w, cluster.WriteKubeconfig(kubeconfig, w.plane.Config()))
-	return &agents{env: w, path: built(w, "sunset-node-agent"), state: state, args: []string{
-		"--kubeconfig", kubeconfig, "--node-name", n.Name, "--runtime-endpoint", d.Endpoint, "--state-dir", state,
-		"--interval=500ms", "--metrics-bind-address=0", "--health-probe-bind-address=0",
+	return &agents{env: w, state: state, args: []string{
+		"--node-name", n.Name, "--runtime-endpoint", d.Endpoint, "--state-dir", state, "--interval=500ms",
 	}}
 }
 
-// start starts an agent. The test kills it at its end.
 func (a *agents) start() *process {
 	a.Helper()
-	p := &process{Cmd: exec.Command(a.path, a.args...), ended: make(chan struct{}), log: &bytes.Buffer{}}
-	p.Stderr = io.MultiWriter(os.Stderr, p.log)
-	expect.NoError(a, p.Start())
-	go func() {
-		p.err = p.Wait()
-		close(p.ended)
-	}()
-	a.Cleanup(func() { a.kill(p) })
-	return p
-}
-
-// kill kills an agent with SIGKILL, like a crash.
-func (a *agents) kill(p *process) {
-	_ = p.Process.Kill()
-	<-p.ended
+	return startProcess(a.T, "sunset-node-agent", a.plane.Config(), a.args...)
 }
 
 // observed returns how long each image has been observed according to a state file; empty without a file.
@@ -122,7 +100,7 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 	first := program.start()
 	probe := unused[0].ID()
 	w.ages(state, probe, 2*time.Second)
-	program.kill(first)
+	first.kill()
 	before, err := observed(state)
 	expect.NoError(w, err)
 	began := time.Now()
@@ -187,11 +165,11 @@ func (w *env) killAmidst(a *agents, d *containerd.Daemon, p *process, unused []c
 			return cluster.Want(err == nil && len(there) < before, "none of %d images was removed, %v", before, err)
 		})
 		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
-		a.kill(p)
+		p.kill()
 		_, err := observed(a.state)
 		expect.NoError(w, err)
 		p = a.start()
 	}
-	a.kill(p)
+	p.kill()
 	w.Logf("killed %d times", kills)
 }

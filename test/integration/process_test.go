@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -47,7 +49,7 @@ func built(t testing.TB, name string) string {
 	return path
 }
 
-// process is a controller in a separate process.
+// process is a program of Sunset in a separate process.
 type process struct {
 	*exec.Cmd
 	ended chan struct{} // closed when the process has ended
@@ -55,13 +57,19 @@ type process struct {
 	log   *bytes.Buffer // read it only after the process has ended
 }
 
-// controller starts a process that reaches the API server through a proxy. The test kills it at its end.
+// controller starts a controller that reaches the API server through a proxy.
 func controller(t *testing.T, g *proxy.Proxy, args ...string) *process {
 	t.Helper()
+	return startProcess(t, "sunset-controller", g.Config(), args...)
+}
+
+// startProcess starts a program for a cluster. The test kills it at its end.
+func startProcess(t *testing.T, name string, config *rest.Config, args ...string) *process {
+	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	expect.NoError(t, cluster.WriteKubeconfig(kubeconfig, g.Config()))
+	expect.NoError(t, cluster.WriteKubeconfig(kubeconfig, config))
 	p := &process{ended: make(chan struct{}), log: &bytes.Buffer{}}
-	p.Cmd = exec.Command(built(t, "sunset-controller"), append([]string{"--kubeconfig", kubeconfig,
+	p.Cmd = exec.Command(built(t, name), append([]string{"--kubeconfig", kubeconfig,
 		"--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
 	p.Stderr = io.MultiWriter(os.Stderr, p.log)
 	expect.NoError(t, p.Start())
@@ -69,11 +77,14 @@ func controller(t *testing.T, g *proxy.Proxy, args ...string) *process {
 		p.err = p.Wait()
 		close(p.ended)
 	}()
-	t.Cleanup(func() {
-		_ = p.Process.Kill()
-		<-p.ended
-	})
+	t.Cleanup(p.kill)
 	return p
+}
+
+// kill kills a process with SIGKILL, like a crash, and waits until it has ended.
+func (p *process) kill() {
+	_ = p.Process.Kill()
+	<-p.ended
 }
 
 // stop sends SIGTERM to a process and waits until it has ended.
@@ -83,25 +94,11 @@ func (p *process) stop(t *testing.T) {
 	select {
 	case <-p.ended:
 		if p.err != nil {
-			t.Errorf("the controller did not end cleanly: %v", p.err)
+			t.Errorf("the process did not end cleanly: %v", p.err)
 		}
 	case <-time.After(patience):
-		t.Fatal("the controller did not end")
+		t.Fatal("the process did not end")
 	}
-}
-
-// endsByItself waits until a process has ended with an error, and returns its log.
-func (p *process) endsByItself(t *testing.T) string {
-	t.Helper()
-	select {
-	case <-p.ended:
-	case <-time.After(patience):
-		t.Fatal("the controller did not end")
-	}
-	if p.err == nil {
-		t.Error("the controller ended without an error")
-	}
-	return p.log.String()
 }
 
 // view is a proxy that shows only one policy and its ledger, so that tests with separate processes do not interfere.

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -102,15 +100,6 @@ func TestLeaderThatCannotRenewStopsInTime(t *testing.T) {
 
 func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 	w := newEnv(t)
-	binary := built(t, "sunset-controller")
-	run := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(binary, append([]string{"--kubeconfig", w.plane.Kubeconfig(), "--leader-elect=false",
-			"--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
-		cmd.Stderr = os.Stderr
-		expect.NoError(t, cmd.Start())
-		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-		return cmd
-	}
 	w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	const n = 200
 	for i := range n {
@@ -122,25 +111,22 @@ func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 		expect.NoError(t, w.List(t.Context(), list, client.InNamespace(w.namespace), client.MatchingLabels(preview)))
 		return len(list.Items)
 	}
-	first := run("--max-deletions-per-second=20")
+	g := proxy.New(t, w.plane.Config())
+	first := controller(t, g, "--leader-elect=false", "--max-deletions-per-second=20")
 	cluster.Eventually(t, patience, func() error {
 		return cluster.Want(left() <= n*3/4, "too few deletions yet")
 	})
-	expect.NoError(t, first.Process.Kill())
-	_ = first.Wait()
+	first.kill()
 	if l := left(); l == 0 {
 		t.Fatal("the backlog was gone before the controller was killed")
 	}
-	second := run()
+	second := controller(t, g, "--leader-elect=false")
 	cluster.Eventually(t, patience, func() error {
 		l := left()
 		return cluster.Want(l == 0, "%d ConfigMaps are left", l)
 	})
 	w.stays(0, bystander)
-	expect.NoError(t, second.Process.Signal(syscall.SIGTERM))
-	if err := second.Wait(); err != nil {
-		t.Errorf("the controller did not end cleanly: %v", err)
-	}
+	second.stop(t)
 }
 
 // TestManyPolicies works with 100 policies about one kind; with SUNSET_LONG=1, with a thousand.

@@ -5,6 +5,7 @@ package archives_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/scrape"
 )
 
 // retaining has records of the five days before the test, which begins on 2000-01-01, in an archive that retains them for two days.
@@ -122,9 +124,7 @@ func exported(t *testing.T, metric prometheus.Collector) float64 {
 	t.Helper()
 	r := prometheus.NewRegistry()
 	r.MustRegister(metric)
-	families, err := r.Gather()
-	expect.NoError(t, err)
-	return families[0].GetMetric()[0].GetGauge().GetValue()
+	return slices.Collect(maps.Values(scrape.Of(t, r)))[0]
 }
 
 // TestRetainKeepsUp: as many segments as a worker writes in an hour are deleted in half of that.

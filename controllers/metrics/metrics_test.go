@@ -4,13 +4,13 @@ package metrics_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -21,6 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/scrape"
 )
 
 // next is an Observer that records its calls.
@@ -32,28 +33,11 @@ func (n *next) Attempted(r retention.Result) { n.told = append(n.told, "attempte
 // samples are exported values, by `metric label=value ...`.
 type samples map[string]float64
 
-// gather returns the samples that Sunset exports; for a histogram, the count and the sum.
+// gather returns the samples that Sunset exports.
 func gather(t *testing.T) samples {
 	t.Helper()
-	families, err := registry.Registry.Gather()
-	expect.NoError(t, err)
-	s := samples{}
-	for _, f := range families {
-		if !strings.HasPrefix(f.GetName(), "sunset_") {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			name := f.GetName()
-			for _, l := range m.GetLabel() {
-				name += " " + l.GetName() + "=" + l.GetValue()
-			}
-			if h := m.GetHistogram(); h != nil {
-				s[name+" count"], s[name+" sum"] = float64(h.GetSampleCount()), h.GetSampleSum()
-			} else {
-				s[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
-		}
-	}
+	s := samples(scrape.Of(t, registry.Registry))
+	maps.DeleteFunc(s, func(name string, _ float64) bool { return !strings.HasPrefix(name, "sunset_") })
 	return s
 }
 
@@ -199,9 +183,7 @@ func TestPageHasEveryMetric(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(sunset_[a-z_]+)` \\| (.+?) \\| .+ \\|$").FindAllStringSubmatch(page, -1) {
 		documented[row[1]] = strings.NewReplacer("`", "", " ", "", "—", "").Replace(row[2])
 	}
-	if diff := cmp.Diff(registered(), documented); diff != "" {
-		t.Errorf("docs/reference/metrics.md: -registered +page\n%s", diff)
-	}
+	expect.Equal(t, "docs/reference/metrics.md", registered(), documented)
 	for result := retention.Failed; result <= retention.Denied; result++ {
 		if !strings.Contains(page, "`"+result.String()+"`") {
 			t.Errorf("docs/reference/metrics.md does not describe the result %s", result)

@@ -27,6 +27,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/scrape"
 )
 
 // TestRound: a report is written when its content changes, and deleted when it has none any more.
@@ -201,16 +202,7 @@ func TestFailedListsCount(t *testing.T) {
 // failures returns the value of sunset_report_writes_total for failed requests.
 func failures(t *testing.T) float64 {
 	t.Helper()
-	families, err := metrics.Registry.Gather()
-	expect.NoError(t, err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == "sunset_report_writes_total" && m.GetLabel()[0].GetValue() == "failed" {
-				return m.GetCounter().GetValue()
-			}
-		}
-	}
-	return 0
+	return scrape.Of(t, metrics.Registry)["sunset_report_writes_total result=failed"]
 }
 
 // TestManyErrors: a round ends after a few errors, so that an API server that is down gets few requests.

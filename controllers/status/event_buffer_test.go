@@ -21,6 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/scrape"
 )
 
 func perObject(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject }
@@ -151,15 +152,9 @@ func TestRulesThatAreGoneLeaveNoMetrics(t *testing.T) {
 			bubble.Pass(10 * time.Second)
 		}
 		series := func() (n int) {
-			families, err := registry.Registry.Gather()
-			expect.NoError(t, err)
-			for _, f := range families {
-				for _, m := range f.GetMetric() {
-					for _, l := range m.GetLabel() {
-						if f.GetName() == "sunset_deletions_total" && l.GetName() == "policy" && l.GetValue() == "renamed" {
-							n++
-						}
-					}
+			for sample := range scrape.Of(t, registry.Registry) {
+				if strings.HasPrefix(sample, "sunset_deletions_total ") && strings.Contains(sample, " policy=renamed ") {
+					n++
 				}
 			}
 			return n

@@ -3,6 +3,7 @@
 package status_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -14,18 +15,15 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/scrape"
 )
 
-// metric returns the sum of the samples of a gauge.
+// metric returns the sum of the samples of a metric.
 func metric(t *testing.T, name string) (sum float64) {
 	t.Helper()
-	families, err := registry.Registry.Gather()
-	expect.NoError(t, err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == name {
-				sum += m.GetGauge().GetValue()
-			}
+	for sample, value := range scrape.Of(t, registry.Registry) {
+		if of, _, _ := strings.Cut(sample, " "); of == name {
+			sum += value
 		}
 	}
 	return sum

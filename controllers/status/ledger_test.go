@@ -4,6 +4,7 @@ package status_test
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/scrape"
 )
 
 func count(deleted, gone int64) v1alpha1.LedgerCount {
@@ -48,25 +50,14 @@ func counted(state ledgers.State, limits *policy.Limits) func(w *harness) {
 	}
 }
 
-// gathered returns the samples whose names have a prefix, without the prefix and the name of the policy.
+// gathered returns the samples whose names have a prefix, without the prefix, the name of the policy and those of the labels.
 func gathered(t *testing.T, prefix string) map[string]float64 {
 	t.Helper()
-	families, err := registry.Registry.Gather()
-	expect.NoError(t, err)
 	samples := map[string]float64{}
-	for _, f := range families {
-		name, ours := strings.CutPrefix(f.GetName(), prefix)
-		if !ours {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			key := name
-			for _, l := range m.GetLabel() {
-				if l.GetName() != "policy" {
-					key += " " + l.GetValue()
-				}
-			}
-			samples[key] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+	for name, value := range scrape.Of(t, registry.Registry) {
+		if name, ours := strings.CutPrefix(name, prefix); ours {
+			name = regexp.MustCompile(` policy=\S*`).ReplaceAllString(name, "")
+			samples[regexp.MustCompile(` \w+=`).ReplaceAllString(name, " ")] = value
 		}
 	}
 	return samples

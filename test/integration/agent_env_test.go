@@ -160,18 +160,3 @@ func withCondition(kind string, status metav1.ConditionStatus, text string) func
 		return nil
 	}
 }
-
-// metric returns the value of a counter of the test's agents for this label value; empty for a counter without labels.
-func (w *env) metric(name, value string) float64 {
-	w.Helper()
-	families, err := w.metrics.Gather()
-	expect.NoError(w, err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == name && (value == "" || m.GetLabel()[0].GetValue() == value) {
-				return m.GetCounter().GetValue()
-			}
-		}
-	}
-	return 0
-}

@@ -20,6 +20,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/scrape"
 )
 
 // TestRuntimeIsKilledAndComesBack: while the runtime is down, the report of its node has an error. Then the agent
@@ -152,10 +153,9 @@ func TestHostileRuntimeStopsNothing(t *testing.T) {
 	if n := pretended.calls.Load(); n < 1 || n > 2+int64(took/(3*time.Second)) {
 		t.Errorf("a removal without effect was tried %d times in %s, want once each time the image is old enough", n, took)
 	}
-	if n := w.metric("sunset_image_errors_total", "Internal"); n != 1 {
-		t.Errorf("%v errors Internal, want one", n)
-	}
-	if n := w.metric("sunset_image_errors_total", "Unknown"); n < 2 {
+	samples := scrape.Of(t, w.metrics)
+	expect.Equal(t, "errors Internal", 1, samples["sunset_image_errors_total code=Internal"])
+	if n := samples["sunset_image_errors_total code=Unknown"]; n < 2 {
 		t.Errorf("%v errors Unknown, want some", n)
 	}
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {

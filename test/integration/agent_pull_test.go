@@ -10,6 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/scrape"
 )
 
 // pulledImages deletes images that came from a registry of the test.
@@ -71,7 +72,7 @@ func TestPullsSucceedDuringRemovals(t *testing.T) {
 			w.keeps(d, late, same)
 			w.runOn(d, containers)
 			cluster.Eventually(w, patience, func() error {
-				n := w.metric("sunset_image_pulled_again_total", "")
+				n := scrape.Of(w, w.metrics)["sunset_image_pulled_again_total"]
 				return cluster.Want(n == 1, "%v images were pulled again, want one", n)
 			})
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/containerd"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/scrape"
 )
 
 // fullFilesystem deletes images of the test while the filesystem is too full.
@@ -101,7 +102,7 @@ func TestImagesAreDeletedFromAFullFilesystem(t *testing.T) {
 	if full := w.fullness(dir); full < enoughAt-2*(bigSize*100/smallSize+1) {
 		t.Errorf("%d %% are in use, want %d: %d images were removed", full, enoughAt, gone)
 	}
-	if space, age := w.metric("sunset_image_removed_total", "space"), w.metric("sunset_image_removed_total", "age"); space != float64(gone) || age != 0 {
-		t.Errorf("sunset_image_removed_total: %v for space and %v for age, want %d and 0", space, age, gone)
-	}
+	samples := scrape.Of(t, w.metrics)
+	expect.Equal(t, "removed for space", float64(gone), samples["sunset_image_removed_total reason=space"])
+	expect.Equal(t, "removed for age", 0, samples["sunset_image_removed_total reason=age"])
 }

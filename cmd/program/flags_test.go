@@ -4,13 +4,13 @@ package program_test
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/klog/v2"
 
 	"github.com/sunset-k8s/sunset/cmd/program"
@@ -96,9 +96,7 @@ wait: 15s # the syntax of flags
 		t.Run(name, func(t *testing.T) {
 			s := newSettings()
 			expect.NoError(t, s.parse(t, test.text, test.args...))
-			if diff := cmp.Diff(test.want, s.values()); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "settings", test.want, s.values())
 		})
 	}
 }
@@ -230,6 +228,14 @@ func TestStackTracesAreForPanics(t *testing.T) {
 				t.Errorf("%s", said)
 			}
 		})
+	}
+}
+
+func TestHelpIsAnAnswer(t *testing.T) {
+	s := newSettings()
+	s.SetOutput(io.Discard)
+	if err := s.Parse([]string{"--help"}); !errors.Is(err, program.ErrAnswered) {
+		t.Error(err)
 	}
 }
 

@@ -3,66 +3,9 @@
 package main
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/sunset-k8s/sunset/cmd/program"
 )
-
-// TestPageHasEveryFlag: docs/reference/flags.md lists exactly the flags of --help, with their defaults.
-func TestPageHasEveryFlag(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reference/flags.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, of, _ := strings.Cut(string(page), "\n## sunset-controller\n")
-	of, _, _ = strings.Cut(of, "\n## ")
-	documented := matches(of, "(?m)^\\| `--([a-z-]+)` \\| (?:—|0|`(?:0|false|([^`]*))`) \\| .+ \\|$")
-	flags := matches(help(t), `(?m)^ +--([a-z-]+) .*?(?:\(default ["[]?(.*?)["\]]?\))?$`)
-	if len(flags) < 10 {
-		t.Fatalf("only %d flags in --help", len(flags))
-	}
-	if diff := cmp.Diff(flags, documented); diff != "" {
-		t.Errorf("docs/reference/flags.md: -help +page\n%s", diff)
-	}
-}
-
-// matches returns what two groups of an expression match: a name and a value.
-func matches(text, expression string) map[string]string {
-	found := map[string]string{}
-	for _, match := range regexp.MustCompile(expression).FindAllStringSubmatch(text, -1) {
-		found[match[1]] = match[2]
-	}
-	return found
-}
-
-// help returns the output of --help, which leaves out zero defaults.
-func help(t *testing.T) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "help")
-	file, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stderr := os.Stderr
-	os.Stderr = file
-	_, err = parse([]string{"--help"})
-	os.Stderr = stderr
-	if !errors.Is(err, program.ErrAnswered) {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 func TestFlagsThatCannotBe(t *testing.T) {
 	for name, test := range map[string]struct{ arg, want string }{

@@ -8,6 +8,10 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/program/filetest"
 )
 
+func TestPageHasEveryFlag(t *testing.T) {
+	filetest.HasEveryFlag(t, "sunset-controller", newOptions())
+}
+
 func TestFileOnThePage(t *testing.T) {
 	o := newOptions()
 	filetest.HasEverySetting(t, "ControllerConfig", o)

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -18,30 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/controllers/node/agent"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
-
-// TestPageHasEveryFlag: docs/reference/flags.md lists exactly the flags, with their defaults. It leaves out the logging flags.
-func TestPageHasEveryFlag(t *testing.T) {
-	t.Setenv("NODE_NAME", "")
-	page, err := os.ReadFile("../../docs/reference/flags.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, of, _ := strings.Cut(string(page), "\n## sunset-node-agent\n")
-	documented := map[string]string{}
-	for _, match := range regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| (?:`([^$`]*)`|`\\$NODE_NAME`)? ?\\| .+ \\|$").FindAllStringSubmatch(of, -1) {
-		documented[match[1]] = match[2]
-	}
-	flags := map[string]string{}
-	newOptions().VisitAll(func(f *pflag.Flag) {
-		if !strings.HasPrefix(f.Name, "zap-") {
-			flags[f.Name] = f.DefValue
-		}
-	})
-	if diff := cmp.Diff(flags, documented); diff != "" {
-		t.Errorf("docs/reference/flags.md: -flags +page\n%s", diff)
-	}
-}
 
 // TestManifestStartsTheAgent: crds/nodes/agent.yaml is a valid DaemonSet, with and without its commented parts. The agent
 // accepts its arguments, and its mounts are the documented ones.
@@ -85,9 +61,7 @@ func TestManifestStartsTheAgent(t *testing.T) {
 					t.Errorf("%s is a mount of host path %s", m.MountPath, from[m.Name])
 				}
 			}
-			if diff := cmp.Diff(test.want, mounts); diff != "" {
-				t.Errorf("mounts: -want +got\n%s", diff)
-			}
+			expect.Equal(t, "mounts", test.want, mounts)
 			if mounts[strings.TrimPrefix(o.config.Endpoint, "unix://")] == "" || mounts[o.config.StateDir] == "" {
 				t.Errorf("%s or %s is not mounted", o.config.Endpoint, o.config.StateDir)
 			}

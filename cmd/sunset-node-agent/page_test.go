@@ -8,6 +8,11 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/program/filetest"
 )
 
+func TestPageHasEveryFlag(t *testing.T) {
+	t.Setenv("NODE_NAME", "")
+	filetest.HasEveryFlag(t, "sunset-node-agent", newOptions())
+}
+
 func TestFileOnThePage(t *testing.T) {
 	t.Setenv("NODE_NAME", "")
 	o := newOptions()

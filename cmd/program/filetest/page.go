@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filetest compares the configuration files in docs/reference/configuration.md with the flags of a program.
+// Package filetest compares docs/reference/configuration.md and docs/reference/flags.md with the flags of a program.
 package filetest
 
 import (
@@ -48,6 +48,35 @@ func HasEverySetting(t *testing.T, kind string, flags Flags) {
 			t.Errorf("%s is %s in the file and %s by default", f.Name, value, f.DefValue)
 		}
 	})
+}
+
+// HasEveryFlag fails the test unless the section of that program in docs/reference/flags.md has exactly the flags, with their defaults.
+func HasEveryFlag(t *testing.T, program string, flags Flags) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/reference/flags.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## "+program+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	documented := map[string]string{}
+	for _, match := range regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| (.*?) ?\\| .+ \\|$").FindAllStringSubmatch(section, -1) {
+		documented[match[1]] = strings.NewReplacer("`", "", "—", "", "$NODE_NAME", "").Replace(match[2])
+	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		given, ok := documented[f.Name]
+		delete(documented, f.Name)
+		switch value := strings.Trim(f.DefValue, "[]"); {
+		case strings.HasPrefix(f.Name, "zap-") && strings.Contains(section, "the flags `--zap-*` of"): // another section has them
+		case !ok:
+			t.Errorf("--%s is not in the section", f.Name)
+		case given != value:
+			t.Errorf("--%s is %q in the section and %q by default", f.Name, given, value)
+		}
+	})
+	for name := range documented {
+		t.Errorf("--%s is in the section, and the program does not have it", name)
+	}
 }
 
 // onThePage returns the file of that kind. It must be called from a package directly below cmd.

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -16,10 +15,7 @@ import (
 
 // TestStatusOfAnotherLeaderIsNotOverwritten: the next report reads it.
 func TestStatusOfAnotherLeaderIsNotOverwritten(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *harness) {
-		p := policyOf(v1alpha1.Enforce, rule("a"))
-		e := w.create(p, v1alpha1.RetentionPolicyStatus{})
-		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(5 * time.Second)
 		w.set(func() {
 			w.server["p"].Status.Deleted, w.server["p"].Status.Rules[0].DistrustedMarks = 7, []string{"team-b"}
@@ -27,7 +23,7 @@ func TestStatusOfAnotherLeaderIsNotOverwritten(t *testing.T) {
 			w.preflightErr = errors.New("clock skew")
 			w.patches, w.writes = 0, nil
 		})
-		w.removed(1, p.Rules[0])
+		w.removed(1, rule("a"))
 		for w.tried() == 0 {
 			bubble.Pass(time.Second)
 		}
@@ -47,11 +43,11 @@ func (w *harness) tried() int {
 
 // TestStatusIsWrittenAlthoughThePolicyChanged: a changed spec or label does not delay the status.
 func TestStatusIsWrittenAlthoughThePolicyChanged(t *testing.T) {
-	betweenSeconds := func(*harness) { bubble.Pass(300 * time.Millisecond) } // the API stores whole seconds
+	betweenSeconds := func(w *harness) {
+		bubble.Pass(300 * time.Millisecond) // the API stores whole seconds
+		listed()(w)
+	}
 	inBubble(t, betweenSeconds, func(t *testing.T, w *harness) {
-		p := policyOf(v1alpha1.Enforce, rule("a"))
-		e := w.create(p, v1alpha1.RetentionPolicyStatus{})
-		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
 		bubble.Pass(5 * time.Second)
 		w.set(func() {
 			changed(w.server["p"])
@@ -71,10 +67,11 @@ func TestStatusIsWrittenAlthoughThePolicyChanged(t *testing.T) {
 func TestStatusIsWrittenWhileLeadershipIsCertain(t *testing.T) {
 	var confirmed leadership
 	confirmed.Store(true)
-	inBubble(t, func(w *harness) { w.Leadership = &confirmed }, func(t *testing.T, w *harness) {
-		p := policyOf(v1alpha1.Enforce, rule("a"))
-		e := w.create(p, v1alpha1.RetentionPolicyStatus{})
-		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
+	leads := func(w *harness) {
+		w.Leadership = &confirmed
+		listed()(w)
+	}
+	inBubble(t, leads, func(t *testing.T, w *harness) {
 		bubble.Pass(5 * time.Second)
 		confirmed.Store(false)
 		w.set(func() { w.preflightErr, w.patches = errors.New("this replica has not confirmed its leadership"), 0 })
@@ -85,7 +82,7 @@ func TestStatusIsWrittenWhileLeadershipIsCertain(t *testing.T) {
 		expect.Equal(t, "Ready", "False Stale", condition(w.status(), v1alpha1.ConditionReady))
 		confirmed.Store(false)
 		w.set(func() { w.patches = 0 })
-		w.removed(1, p.Rules[0])
+		w.removed(1, rule("a"))
 		w.stop()
 		expect.Equal(t, "requests at the end", 0, w.tried())
 	})

@@ -3,7 +3,7 @@
 package status_test
 
 import (
-	stdcmp "cmp"
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -353,12 +352,7 @@ func TestEveryReasonIsReported(t *testing.T) {
 			t.Errorf("alert %s does not exist", a.alert)
 		}
 	}
-	if *update {
-		expect.NoError(t, os.WriteFile(golden, []byte(said), 0o644))
-	}
-	if diff := cmp.Diff(read(t, golden), said); diff != "" {
-		t.Errorf("%s (go test ./controllers/status -run Reported -update): -golden +said\n%s", golden, diff)
-	}
+	expect.Golden(t, golden, said, *update)
 }
 
 // reported expects one Event about policy p of a type and reason, and one line of the log with the same text. It returns the
@@ -495,7 +489,7 @@ func TestTableOfReasons(t *testing.T) {
 	for _, a := range addresses {
 		of := strings.NewReplacer(byReason+"Resolved", "the reason and `Resolved`", byReason, "the reason", "`"+byReason+"`", "the reason")
 		name, status, _ := strings.Cut(a.condition, "=")
-		events, alert := stdcmp.Or(a.events, "none"), "none"
+		events, alert := cmp.Or(a.events, "none"), "none"
 		if a.alert != "" {
 			alert = fmt.Sprintf("[%s](../operations/runbook.md#%s)", a.alert, strings.ToLower(a.alert))
 		}

@@ -110,18 +110,6 @@ func TestDeletionErrorIsReported(t *testing.T) {
 	}
 }
 
-func TestUseIsReportedSoon(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *harness) {
-		bubble.Pass(time.Minute)
-		p := policyOf(v1alpha1.Suspend, rule("a"))
-		p.Generation = 4
-		w.Use(compiledOf(p))
-		bubble.Pass(4 * time.Second)
-		expect.Equal(t, "generation", 4, w.status().ObservedGeneration)
-		expect.Equal(t, "enforcing", "False Suspended", condition(w.status(), v1alpha1.ConditionEnforcing))
-	})
-}
-
 // TestEditIsReportedAtOnce, even if the status was written recently, because the author reads it next.
 func TestEditIsReportedAtOnce(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
@@ -336,9 +324,8 @@ func TestClockSkewIsReported(t *testing.T) {
 			defer w.mu.Unlock()
 			return trouble
 		}
+		listed()(w)
 	}, func(t *testing.T, w *harness) {
-		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), v1alpha1.RetentionPolicyStatus{})
-		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
 		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
 		w.set(func() { trouble = errors.New("clock skew") })

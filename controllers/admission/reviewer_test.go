@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -188,9 +187,7 @@ func TestReviewChecksAuthorPermissions(t *testing.T) {
 			if response := w.review(t, test.before, test.after); !response.Allowed {
 				t.Errorf("refused: %s", response.Result.Message)
 			}
-			if diff := cmp.Diff(test.want, w.asked); diff != "" {
-				t.Errorf("-want +asked\n%s", diff)
-			}
+			expect.Equal(t, "asked", test.want, w.asked)
 		})
 	}
 }
@@ -312,9 +309,7 @@ func TestClusterPolicies(t *testing.T) {
 			if !response.Allowed || len(w.asked) > 0 {
 				t.Errorf("allowed %v, access reviews %v: %s", response.Allowed, w.asked, response.Result.Message)
 			}
-			if diff := cmp.Diff(test.want, response.Warnings); diff != "" {
-				t.Errorf("-want +warned\n%s", diff)
-			}
+			expect.Equal(t, "warnings", test.want, response.Warnings)
 		})
 	}
 }

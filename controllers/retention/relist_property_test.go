@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -50,10 +51,8 @@ func (a *apiServer) write(d *draft, deleted bool) {
 func (a *apiServer) list() []*draft {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.SortedFunc(maps.Values(a.objects), func(x, y *draft) int { return compareNames(x.Name, y.Name) })
+	return slices.SortedFunc(maps.Values(a.objects), func(x, y *draft) int { return strings.Compare(x.Name, y.Name) })
 }
-
-func compareNames(a, b string) int { return map[bool]int{true: -1, false: 1}[a < b] }
 
 // reflector lists and watches the model for one source. Pages and events are evaluated by the rules in force when they are
 // read, and reach the sink later.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -22,9 +21,7 @@ func TestPageIsUpToDate(t *testing.T) {
 	expect.NoError(t, err)
 	got, err := os.ReadFile("../../docs/reference/cel.md")
 	expect.NoError(t, err)
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("run go generate ./engine\n%s", diff)
-	}
+	expect.Equal(t, "run go generate ./engine", string(want), string(got))
 }
 
 // TestPageIsTrue compiles the rules and expressions on the page.

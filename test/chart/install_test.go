@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -49,16 +48,12 @@ func TestKustomizationInstallsTheChart(t *testing.T) {
 	want := byName(t, ofHelm.ReplaceAll(render(t, "--skip-tests"), nil))
 	want["v1 Namespace /"+namespace] = nil
 	got := byName(t, out)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
-		t.Errorf("-chart +kustomization\n%s", diff)
-	}
+	expect.Equal(t, "kustomization", slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
 	for name, object := range want {
 		if object == nil || object.GetKind() == "CustomResourceDefinition" {
 			continue // TestChartCarriesWhatTheRepositoryHas compares the definitions
 		}
-		if diff := cmp.Diff(object, got[name]); diff != "" {
-			t.Errorf("%s: -chart +kustomization\n%s", name, diff)
-		}
+		expect.Equal(t, "kustomization: "+name, object, got[name])
 	}
 }
 

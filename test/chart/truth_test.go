@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -28,9 +27,7 @@ func TestChartCarriesWhatTheRepositoryHas(t *testing.T) {
 		{"../../crds", "files/crds", "*.yaml"}, {"../../crds/admission", "files/admission", "*.yaml"}, {"../../crds/nodes", "files/nodes", "rbac.yaml"},
 	} {
 		want, got := texts(t, part.from, part.files), texts(t, filepath.Join(chart, part.to), "*")
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("make generate: -%s +%s\n%s", part.from, part.to, diff)
-		}
+		expect.Equal(t, "make generate: "+part.to, want, got)
 	}
 }
 
@@ -59,9 +56,7 @@ func TestDefinitionsAreKeptUpToDateAndNeverDeleted(t *testing.T) {
 		if got.GetAnnotations()["helm.sh/resource-policy"] != "keep" {
 			t.Errorf("uninstalling the chart deletes %s and all its objects", got.GetName())
 		}
-		if diff := cmp.Diff(want.Object["spec"], got.Object["spec"]); diff != "" {
-			t.Errorf("%s: -crds +chart\n%s", got.GetName(), diff)
-		}
+		expect.Equal(t, got.GetName(), want.Object["spec"], got.Object["spec"])
 	}
 	if len(files) == 0 {
 		t.Error("no definitions")
@@ -76,9 +71,7 @@ func TestAgentIsThatOfTheRepository(t *testing.T) {
 		labels, _, _ := unstructured.NestedStringMap(chart.Object, at...)
 		_ = unstructured.SetNestedStringMap(chart.Object, map[string]string{"app.kubernetes.io/name": labels["app.kubernetes.io/name"]}, at...)
 	}
-	if diff := cmp.Diff(want.Object, chart.Object); diff != "" {
-		t.Errorf("-crds/nodes/agent.yaml +chart\n%s", diff)
-	}
+	expect.Equal(t, "chart", want.Object, chart.Object)
 }
 
 // TestChartContainsAlertsAndDashboard: the chart contains the alerts and the dashboard that other tests check.
@@ -87,11 +80,8 @@ func TestChartContainsAlertsAndDashboard(t *testing.T) {
 	alerts := map[string]any{}
 	expect.NoError(t, yaml.Unmarshal(read(t, chart+"/files/alerts.yaml"), &alerts))
 	rule := one(t, all, "PrometheusRule", "sunset").Object["spec"]
-	if diff := cmp.Diff(alerts, rule); diff != "" || len(alerts) == 0 {
-		t.Errorf("-files/alerts.yaml +chart\n%s", diff)
-	}
+	expect.Equal(t, "there are alerts", true, len(alerts) > 0)
+	expect.Equal(t, "alerts", any(alerts), rule)
 	boards, _, _ := unstructured.NestedStringMap(one(t, all, "ConfigMap", "sunset-dashboard").Object, "data")
-	if diff := cmp.Diff(strings.TrimSpace(string(read(t, chart+"/files/dashboard.json"))), strings.TrimSpace(boards["sunset.json"])); diff != "" {
-		t.Errorf("-files/dashboard.json +chart\n%s", diff)
-	}
+	expect.Equal(t, "dashboard", strings.TrimSpace(string(read(t, chart+"/files/dashboard.json"))), strings.TrimSpace(boards["sunset.json"]))
 }

@@ -6,13 +6,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,14 +50,10 @@ func TestApplyingAPolicyAgainChangesNothing(t *testing.T) {
 			for _, policy := range written {
 				apply(policy) // the first write after the creation stores the default status
 				first[policy] = apply(policy)
-				if diff := cmp.Diff(policy.Object, asWritten(first[policy].Object, policy.Object)); diff != "" {
-					t.Errorf("%s: %s: %s: -written +stored\n%s", name, file, policy.GetName(), diff)
-				}
+				expect.Equal(t, fmt.Sprintf("%s: %s: %s as stored", name, file, policy.GetName()), any(policy.Object), asWritten(first[policy].Object, policy.Object))
 			}
 			for _, policy := range written {
-				if diff := cmp.Diff(first[policy].Object, apply(policy).Object); diff != "" {
-					t.Errorf("%s: %s: the second apply changes %s: -first +second\n%s", name, file, policy.GetName(), diff)
-				}
+				expect.Equal(t, fmt.Sprintf("%s: %s: %s after the second apply", name, file, policy.GetName()), first[policy].Object, apply(policy).Object)
 			}
 			for _, policy := range first {
 				expect.NoError(t, w.Client.Delete(w.Context(), policy))
@@ -164,9 +160,7 @@ func (w *env) applyOnServer(written *unstructured.Unstructured) *unstructured.Un
 		return object
 	}
 	stored := apply()
-	if diff := cmp.Diff(stored.Object, apply(client.DryRunAll).Object); diff != "" {
-		w.Errorf("%s: a dry run shows a change: -stored +dry run\n%s", written.GetName(), diff)
-	}
+	expect.Equal(w, "a dry run of "+written.GetName(), stored.Object, apply(client.DryRunAll).Object)
 	return stored
 }
 

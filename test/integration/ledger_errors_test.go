@@ -11,8 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/manager"
@@ -58,8 +56,7 @@ func TestLedgerThatIsDeletedByHand(t *testing.T) {
 	kept = w.counted(p, has(2, 0))
 
 	lose("new")
-	forget := client.RawPatch(types.MergePatchType, []byte(`{"status":{"ledger":null}}`))
-	expect.NoError(t, w.Status().Patch(t.Context(), p.DeepCopy(), forget))
+	expect.NoError(t, w.Status().Patch(t.Context(), p.DeepCopy(), edit(`{"status":{"ledger":null}}`)))
 	w.gone(waits)
 	w.counted(p, has(3, 0))
 
@@ -74,8 +71,7 @@ func TestLedgerThatIsNonsenseKeepsWhatItsPolicyWouldDelete(t *testing.T) {
 	_, labels := w.other(true)
 	w.gone(w.configMap("before", preview))
 	kept := w.counted(p, has(1, 0))
-	nonsense := client.RawPatch(types.MergePatchType, []byte(`{"open":[{"rule":"previews","apiVersion":"v1","kind":"ConfigMap","objects":["?"]}]}`))
-	expect.NoError(t, w.Patch(t.Context(), kept, nonsense))
+	w.merge(kept, `{"open":[{"rule":"previews","apiVersion":"v1","kind":"ConfigMap","objects":["?"]}]}`)
 	stays := w.configMap("stays", preview)
 	w.expect(p, v1alpha1.ConditionEnforcing, "LedgerUnavailable", `"?"`)
 	w.gone(w.configMap("goes", labels))

@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -230,8 +229,7 @@ func (w *env) annotate(object client.Object, hold string) {
 // setAnnotation sets an annotation to a JSON value.
 func (w *env) setAnnotation(object client.Object, key, value string) {
 	w.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, key, value)
-	expect.NoError(w, w.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, patch)))
+	w.merge(object, fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, key, value))
 }
 
 func TestSuspendedKeepsWhatAnotherPolicyWouldDelete(t *testing.T) {
@@ -337,5 +335,5 @@ func (w *env) define(gvk schema.GroupVersionKind, plural string, properties map[
 func (w *env) labelNamespace(key, value string) {
 	w.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
-	expect.NoError(w, w.Patch(w.Context(), ns, edit(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value))))
+	w.merge(ns, fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value))
 }

@@ -274,8 +274,7 @@ func (r *run) until(what string, ok func(*batchv1.JobStatus) bool) {
 
 func (r *run) suspend(suspend bool) {
 	r.Helper()
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend))
-	expect.NoError(r, r.Patch(r.Context(), r.job.DeepCopy(), patch))
+	r.merge(r.job.DeepCopy(), fmt.Sprintf(`{"spec":{"suspend":%t}}`, suspend))
 }
 
 // pod creates a Pod without an owner, which a Job with these labels adopts.
@@ -296,8 +295,7 @@ func (w *env) pod(name string, labels map[string]string, outcome cluster.Outcome
 // decide sets the outcome of a Pod that runs without one.
 func (w *env) decide(name string, outcome cluster.Outcome) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, cluster.OutcomeAnnotation, outcome)
-	err := w.Patch(w.Context(), pod, client.RawPatch("application/merge-patch+json", patch))
+	err := w.Patch(w.Context(), pod, edit(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, cluster.OutcomeAnnotation, outcome)))
 	if client.IgnoreNotFound(err) != nil && w.Context().Err() == nil {
 		w.Errorf("set the outcome of Pod %s: %v", name, err)
 	}

@@ -71,13 +71,6 @@ func jobName(shape string) string {
 	return strings.NewReplacer(" ", "-", ",", "").Replace(strings.ToLower(shape))
 }
 
-// on is the same namespace in another test.
-func (w *env) on(t *testing.T) *env {
-	other := *w
-	other.T = t
-	return &other
-}
-
 // TestPodsGoWhenTheirJobsHaveCountedThem: Jobs of every shape end as they do without Sunset, and no Pod is deleted before
 // its Job has counted it.
 func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
@@ -92,7 +85,7 @@ func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
 		for name, shape := range shapes {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				a, b := &run{env: without.on(t), shape: shape}, &run{env: with.on(t), shape: shape}
+				a, b := &run{env: without.in(t), shape: shape}, &run{env: with.in(t), shape: shape}
 				a.start(jobName(name))
 				b.start(jobName(name))
 				ended := make(chan ending, 1)

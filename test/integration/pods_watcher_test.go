@@ -31,16 +31,11 @@ import (
 // podWatcher records every version of every Pod of a namespace until its deletion.
 type podWatcher struct {
 	mu       sync.Mutex
-	versions map[version]*corev1.Pod
+	versions map[objectVersion]*corev1.Pod
 	counted  map[types.UID]time.Time // arrival of the first version without the finalizer
 	removed  map[types.UID]time.Time
 	came     func(*corev1.Pod) // called with each new Pod; may be nil
 	err      error
-}
-
-type version struct {
-	uid types.UID
-	rv  string
 }
 
 // watchPods starts a podWatcher of the namespace, from now until the test ends.
@@ -54,7 +49,7 @@ func (w *env) watchPods(came func(*corev1.Pod)) *podWatcher {
 	// The watch resumes if the API server closes it because the client is slow.
 	stream, err := toolswatch.NewRetryWatcherWithContext(context.Background(), none.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: pods.Watch})
 	expect.NoError(w, err)
-	seen := &podWatcher{versions: map[version]*corev1.Pod{}, counted: map[types.UID]time.Time{}, removed: map[types.UID]time.Time{}, came: came}
+	seen := &podWatcher{versions: map[objectVersion]*corev1.Pod{}, counted: map[types.UID]time.Time{}, removed: map[types.UID]time.Time{}, came: came}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -80,7 +75,7 @@ func (s *podWatcher) see(event watch.Event) {
 	case event.Type == watch.Added && s.came != nil:
 		s.came(pod)
 	}
-	s.versions[version{pod.UID, pod.ResourceVersion}] = pod
+	s.versions[objectVersion{pod.UID, pod.ResourceVersion}] = pod
 	if _, known := s.counted[pod.UID]; !known && isFinished(pod) && !isTracked(pod) {
 		s.counted[pod.UID] = time.Now()
 	}
@@ -110,7 +105,7 @@ func (s *podWatcher) check(requests []string) error {
 		if options.Preconditions == nil || options.Preconditions.UID == nil || options.Preconditions.ResourceVersion == nil {
 			return fmt.Errorf("%s has no preconditions", request)
 		}
-		pod := s.versions[version{*options.Preconditions.UID, *options.Preconditions.ResourceVersion}]
+		pod := s.versions[objectVersion{*options.Preconditions.UID, *options.Preconditions.ResourceVersion}]
 		switch {
 		case pod == nil:
 			return fmt.Errorf("%s names a version that the watch has not reported", request)

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -242,5 +241,5 @@ func (l *left) rollBack() {
 // merge writes known or unknown fields into an object.
 func (w *env) merge(object client.Object, patch string) {
 	w.Helper()
-	expect.NoError(w, w.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))))
+	expect.NoError(w, w.Patch(w.Context(), object, edit(patch)))
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
@@ -46,15 +45,7 @@ func run(t *testing.T, stdin string, args ...string) ran {
 func golden(t *testing.T, name string, got ran) {
 	t.Helper()
 	text := fmt.Sprintf("exit %d\n--- stdout\n%s--- stderr\n%s", got.code, got.out, got.err)
-	path := filepath.Join("testdata", name+".txt")
-	if *update {
-		expect.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	expect.NoError(t, err)
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	expect.Golden(t, filepath.Join("testdata", name+".txt"), text, *update)
 }
 
 // wants checks the exit code, and that the output contains some texts.

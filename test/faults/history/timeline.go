@@ -3,9 +3,11 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 	"sort"
 	"strconv"
 	"time"
@@ -104,7 +106,7 @@ func sorted(at map[int64]time.Time) []moment {
 	for revision, t := range at {
 		moments = append(moments, moment{revision, t})
 	}
-	sort.Slice(moments, func(i, j int) bool { return moments[i].revision < moments[j].revision })
+	slices.SortFunc(moments, func(a, b moment) int { return cmp.Compare(a.revision, b.revision) })
 	return moments
 }
 

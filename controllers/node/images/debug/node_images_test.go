@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
@@ -41,9 +40,7 @@ func TestReadIsWhatWasWritten(t *testing.T) {
 	expect.NoError(t, err)
 	want := seen()
 	want.Images[0].UnusedSince = want.Images[0].LastUsed // set for every unused image
-	if diff := cmp.Diff(want, read, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("-written +read\n%s", diff)
-	}
+	expect.Equal(t, "read", want, read, cmpopts.EquateEmpty())
 }
 
 // TestRulesSeeTheSame: the items are the objects and node is the variable that rules read.

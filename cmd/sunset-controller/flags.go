@@ -54,7 +54,7 @@ func newOptions() *options {
 	f.StringVar(&c.Namespace, "namespace", c.Namespace, "namespace of Sunset, which contains the Lease; policies never delete objects in it")
 	f.BoolVar(&c.Election.Enabled, "leader-elect", true, "elect a leader among the replicas; only the leader deletes objects")
 	f.DurationVar(&c.Election.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "time that other replicas wait after the last renewal of the Lease before they acquire it; must be whole seconds")
-	f.DurationVar(&c.Election.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "time that the leader retries to renew the Lease before it stops; must be shorter than the lease duration")
+	f.DurationVar(&c.Election.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "time that the leader retries to renew the Lease before it stops; must be shorter than the lease duration, and longer than 1.2 times the retry period")
 	f.DurationVar(&c.Election.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "time between two attempts to acquire or renew the Lease")
 	f.BoolVar(&c.WarmStandby, "warm-standby", true, "watch objects on replicas that do not lead, so that a new leader deletes within seconds; each replica then needs the memory and the watches of the leader")
 	f.StringSliceVar(&o.allowKinds, "allow-kinds", nil, "protected kinds, and kinds of aggregated APIs, that policies may target: Kind or Kind.group")

@@ -42,7 +42,7 @@ func newOptions() *options {
 	f.StringVar(&c.Endpoint, "runtime-endpoint", "unix:///run/containerd/containerd.sock", "CRI endpoint of the container runtime, in the format of the kubelet's containerRuntimeEndpoint")
 	f.StringVar(&c.SandboxImage, "pod-infra-container-image", "", "sandbox (pause) image of Pods, if the container runtime does not report it; the agent never removes this image")
 	f.StringVar(&c.StateDir, "state-dir", "/var/lib/sunset-node-agent", "directory in which the agent stores the ages of images across restarts; no other process may use it")
-	f.DurationVar(&c.Interval, "interval", images.DefaultInterval, "maximum time between two lists of the images while no image is due")
+	f.DurationVar(&c.Interval, "interval", images.DefaultInterval, "maximum time between two lists of the images while no image is due; at least "+shortest.String())
 	f.IntVar(&c.MaxInFlight, "max-in-flight", 16, "maximum number of images that the agent removes at the same time; it removes fewer while removals slow down the container runtime")
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `address of the metrics endpoint; "0" disables it`)
 	f.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", `address of the health probe endpoints /healthz and /readyz; "0" disables them`)

@@ -19,7 +19,7 @@ const Version = 1
 type Record struct {
 	Version    int               `json:"version"` // Builder.Add sets it
 	ArchivedAt time.Time         `json:"archivedAt"`
-	Cluster    string            `json:"cluster,omitempty"` // name of the cluster
+	Cluster    string            `json:"cluster,omitempty"` // UID of the namespace kube-system of the cluster; empty if it was not known
 	Policy     string            `json:"policy"`            // name of the policy, as NAMESPACE/NAME for a RetentionPolicy
 	PolicyUID  types.UID         `json:"policyUID"`
 	Rule       string            `json:"rule"`

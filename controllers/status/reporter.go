@@ -4,7 +4,6 @@ package status
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -210,25 +209,6 @@ func (r *Reporter) inUse() policyset.CompiledSnapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.compiled
-}
-
-// fingerprint changes whenever a count or a condition may have changed.
-func (r *Reporter) fingerprint(kinds []retention.KindState, preflightErr error) string {
-	parts := []string{fmt.Sprint("nodes", r.Nodes.Version())}
-	for _, k := range kinds {
-		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Throttled, k.Delayed, k.DelaysVersion, k.Lost, k.Undeletable, k.Unmarkable))
-	}
-	for kind, k := range r.referredNow(r.inUse()) {
-		parts = append(parts, fmt.Sprint(kind, k))
-	}
-	for id, err := range r.archivesNow(r.inUse()) {
-		parts = append(parts, fmt.Sprint(id, err))
-	}
-	for _, s := range r.Referrers.States() {
-		parts = append(parts, fmt.Sprint(s.From, s.Phase))
-	}
-	slices.Sort(parts)
-	return fmt.Sprint(append(parts, fmt.Sprint(preflightErr)))
 }
 
 // report counts everything and writes each status that differs, while leadership is certain. If last is set, it also writes statuses that were written

@@ -4,10 +4,12 @@ package status
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -85,4 +87,23 @@ func (r *Reporter) writeOrder(w *write) int {
 // compareUrgency sorts the most urgent status first.
 func (r *Reporter) compareUrgency(a, b *write) int {
 	return cmp.Compare(r.writeOrder(a), r.writeOrder(b))
+}
+
+// fingerprint changes whenever a count or a condition may have changed.
+func (r *Reporter) fingerprint(kinds []retention.KindState, preflightErr error) string {
+	parts := []string{fmt.Sprint("nodes", r.Nodes.Version())}
+	for _, k := range kinds {
+		parts = append(parts, fmt.Sprint(k.Kind, k.Index.Version(), k.Relisting, k.Throttled, k.Delayed, k.DelaysVersion, k.Lost, k.Undeletable, k.Unmarkable))
+	}
+	for kind, k := range r.referredNow(r.inUse()) {
+		parts = append(parts, fmt.Sprint(kind, k))
+	}
+	for id, err := range r.archivesNow(r.inUse()) {
+		parts = append(parts, fmt.Sprint(id, err))
+	}
+	for _, s := range r.Referrers.States() {
+		parts = append(parts, fmt.Sprint(s.From, s.Phase))
+	}
+	slices.Sort(parts)
+	return fmt.Sprint(append(parts, fmt.Sprint(preflightErr)))
 }

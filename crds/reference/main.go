@@ -65,7 +65,7 @@ func render() ([]byte, error) {
 			for _, own := range []string{"apiVersion", "kind", "metadata"} { // fields of every object
 				delete(root.Properties, own)
 			}
-			level(page, "", root)
+			level(page, names.Kind, "", root)
 		}
 	}
 	return page.Bytes(), nil
@@ -74,9 +74,9 @@ func render() ([]byte, error) {
 var scopes = map[apiextensionsv1.ResourceScope]string{apiextensionsv1.ClusterScoped: "cluster-scoped", apiextensionsv1.NamespaceScoped: "namespaced"}
 
 // level writes the table of one object, followed by the tables of the objects in it.
-func level(page *bytes.Buffer, path string, s apiextensionsv1.JSONSchemaProps) {
+func level(page *bytes.Buffer, kind, path string, s apiextensionsv1.JSONSchemaProps) {
 	if path != "" {
-		fmt.Fprintf(page, "\n### %s\n", path)
+		fmt.Fprintf(page, "\n### %s %s\n", kind, path)
 	}
 	fmt.Fprintf(page, "\n%s\n", sentence(s.Description))
 	for _, v := range s.XValidations {
@@ -88,7 +88,7 @@ func level(page *bytes.Buffer, path string, s apiextensionsv1.JSONSchemaProps) {
 	})
 	for _, name := range fields {
 		f := s.Properties[name]
-		fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", name, typeOf(below(path, name, f), f), standard(s, name), cell(describe(f)))
+		fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", name, typeOf(kind+"-"+below(path, name, f), f), standard(s, name), cell(describe(f)))
 	}
 	for _, name := range fields {
 		f := s.Properties[name]
@@ -96,7 +96,7 @@ func level(page *bytes.Buffer, path string, s apiextensionsv1.JSONSchemaProps) {
 			if inner.Description == "" {
 				inner.Description = f.Description
 			}
-			level(page, below(path, name, f), inner)
+			level(page, kind, below(path, name, f), inner)
 		}
 	}
 }

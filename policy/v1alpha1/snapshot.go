@@ -18,7 +18,7 @@ const (
 
 // SnapshotRule makes a VolumeSnapshot of each PersistentVolumeClaim before the rule deletes it.
 type SnapshotRule struct {
-	// className is the name of the VolumeSnapshotClass. Absent means the default class of the CSI driver.
+	// className is the name of the VolumeSnapshotClass. Without it, the default class of the CSI driver applies.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

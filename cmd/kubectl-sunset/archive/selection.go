@@ -63,7 +63,7 @@ type Selection struct {
 	UID          string    // of the object of a record; empty: all
 	Since, Until time.Time // of the deletion, or of the record if it has no result
 	Kept         bool      // also records of versions that Sunset did not delete
-	Whole        bool      // also the Namespace object, if Namespace is set and Objects is empty
+	Restore      bool      // for LeaveOut: also such records, and the Namespace object if Namespace is set and Objects is empty
 
 	Filter    *engine.Filter // a further condition; nil for none
 	Evaluator *engine.Evaluator
@@ -121,7 +121,7 @@ func (s *Selection) Find(ctx context.Context, r *archive.Reader) (found []Entry,
 // chosen returns the entries of the records that the selection selects, apart from the Filter.
 func (s *Selection) chosen(metas []archive.Meta) (found []Entry) {
 	for _, m := range metas {
-		if s.inNamespace(m) && s.inTime(m) && (s.Kept || m.Result != archive.Kept) {
+		if s.inNamespace(m) && s.inTime(m) && (s.Kept || s.Restore || m.Result != archive.Kept) {
 			found = append(found, s.entries(m)...)
 		}
 	}
@@ -138,7 +138,7 @@ func (s *Selection) query() archive.Query {
 		q.Since = s.Since.Add(-longestWait)
 	}
 	if len(s.Objects) == 0 {
-		if !s.Whole {
+		if !s.Restore {
 			q.Namespace = s.Namespace
 		}
 		return q
@@ -172,7 +172,7 @@ func (s *Selection) inNamespace(m archive.Meta) bool {
 	case m.Namespace != "":
 		return false
 	}
-	return len(s.Objects) > 0 || s.Whole && m.Name == *s.Namespace && m.Object.GroupKind() == schema.GroupKind{Kind: "Namespace"}
+	return len(s.Objects) > 0 || s.Restore && m.Name == *s.Namespace && m.Object.GroupKind() == schema.GroupKind{Kind: "Namespace"}
 }
 
 // entries returns the entries of a record that Objects selects: the object itself, or dependents.
@@ -201,20 +201,22 @@ func (e Entry) is(o Object) bool {
 
 // LeaveOut separates the records whose objects Sunset deleted, as a ledger counts, and those that Kept selects, from others: another
 // client deleted these objects, or it is not known what happened. Those that the user names, by name or UID, are not left out. It also
-// leaves out records of an object with a newer record that is left out, because the object was not the last one of its name.
+// leaves out records of an object with a newer record that is not chosen, because the object was not the last one of its name. It drops
+// records of versions that Sunset did not delete, unless Kept selects them.
 func (s *Selection) LeaveOut(all []Entry) (chosen, leftOut []Entry) {
+	newest := map[audit.Object]time.Time{} // of the records that are not chosen
 	for _, e := range all {
+		isKept := e.Meta.Result == archive.Kept && !s.Kept
 		isDone := slices.Contains([]archive.Result{archive.Deleted, archive.Gone, archive.Kept}, e.Meta.Result)
 		isNamed := s.UID != "" || slices.ContainsFunc(s.Objects, func(o Object) bool { return o.Name != "" && e.is(o) })
-		if isDone || isNamed {
+		if !isKept && (isDone || isNamed) {
 			chosen = append(chosen, e)
-		} else {
+			continue
+		}
+		if !isKept {
 			leftOut = append(leftOut, e)
 		}
-	}
-	newest := map[audit.Object]time.Time{}
-	for _, e := range leftOut {
-		if name := e.named(); e.ArchivedAt.After(newest[name]) {
+		if name := e.named(); !isNamed && e.ArchivedAt.After(newest[name]) {
 			newest[name] = e.ArchivedAt
 		}
 	}

@@ -143,7 +143,7 @@ func addRandom(t *testing.T, b *records.Builder, random *rand.Rand, i int) {
 }
 
 func randomSelection(random *rand.Rand) *archive.Selection {
-	s := &archive.Selection{Whole: random.IntN(2) == 0}
+	s := &archive.Selection{Restore: random.IntN(2) == 0}
 	if random.IntN(2) == 0 {
 		namespace := []string{"a", "b"}[random.IntN(2)]
 		s.Namespace = &namespace

@@ -64,7 +64,7 @@ func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *o
 	a.addSource(c, func(ctx context.Context, from *openArchive, args []string) error {
 		from.Skip = from.unread.add
 		err := a.find(ctx, from, args)
-		if err == nil && len(from.entries) == 0 {
+		if err == nil && len(from.entries)+len(from.leftOut) == 0 {
 			fmt.Fprintf(a.streams.ErrOut, "No record found in archive %s.\n", from.Name)
 		}
 		if err == nil {
@@ -105,7 +105,10 @@ func (a *archiveCommand) find(ctx context.Context, from *openArchive, args []str
 		defer s.Evaluator.Close()
 	}
 	from.entries, err = s.Find(ctx, from.Reader)
-	if err == nil && len(from.entries) == 0 {
+	if s.Restore {
+		from.entries, from.leftOut = s.LeaveOut(from.entries)
+	}
+	if err == nil && len(from.entries)+len(from.leftOut) == 0 {
 		err = from.unread.encrypted()
 	}
 	return err

@@ -33,7 +33,7 @@ type archiveRestore struct {
 
 func newArchiveRestore(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	r := &archiveRestore{archiveCommand: newArchiveCommand(streams, now), restorer: newRestorer(streams), options: restore.Options{BuiltIn: cluster.IsBuiltIn}}
-	r.selection.Whole = true
+	r.selection.Restore = true
 	c := &cobra.Command{
 		Use:     "restore [KIND[/NAME] | KIND NAME]... [--yes]",
 		Short:   "Create archived objects again",
@@ -62,12 +62,10 @@ func (r *archiveRestore) requireSelection(args []string) error {
 
 // run restores the selected objects, and says which records it leaves out.
 func (r *archiveRestore) run(ctx context.Context, from *openArchive) error {
-	var leftOut []archive.Entry
-	from.entries, leftOut = r.selection.LeaveOut(from.entries)
 	err := r.restoreEntries(ctx, from)
-	if n := len(leftOut); n > 0 {
+	if n := len(from.leftOut); n > 0 {
 		_, writeErr := fmt.Fprintf(r.streams.Out, "%s left out, since it is not known that Sunset deleted the object, or the one that had its name later (%s). To list: kubectl sunset archive ls; to restore one, name it, such as job/report.\n",
-			preview.Count(n, "record"), results(leftOut))
+			preview.Count(n, "record"), results(from.leftOut))
 		err = cmp.Or(err, writeErr)
 	}
 	return err

@@ -143,21 +143,27 @@ func TestArchiveRestorePlain(t *testing.T) {
 
 // TestArchiveRestoreNewest: of one name, a selection restores the newest object. It restores no older one if that is left out.
 func TestArchiveRestoreNewest(t *testing.T) {
-	restored := func(results ...archive.Result) ran {
+	restored := func(args string, results ...archive.Result) ran {
 		var objects []archivedObject
 		for i, result := range results {
 			objects = append(objects, archivedObject{result: result, policy: "batch", object: fmt.Sprintf(
 				`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"report","namespace":"dev","uid":"u%d","resourceVersion":"5"},"spec":{}}`, i)})
 		}
-		return newArchiveServer(t, newArchivedOf(t, objects)).run(t, "", "archive", "restore", "-n", "dev")
+		return newArchiveServer(t, newArchivedOf(t, objects)).run(t, "", "archive", append([]string{"restore", "-n", "dev"}, strings.Fields(args)...)...)
 	}
-	wants(t, restored(archive.Deleted, archive.Deleted), command.ExitOK, "Job.batch/dev/report would be restored",
+	wants(t, restored("", archive.Deleted, archive.Deleted), command.ExitOK, "Job.batch/dev/report would be restored",
 		"Job.batch/dev/report not restored: the selection has a newer record of an object of this name", "1 object would be restored, 1 not")
-	got := restored(archive.Deleted, archive.Unknown)
-	wants(t, got, command.ExitFindings, "2 records left out, since it is not known that Sunset deleted the object, or the one that had its name later (1 deleted, 1 unknown)")
-	if strings.Contains(got.out, "would be restored") {
-		t.Error(got.out)
+	const leftOut = "left out, since it is not known that Sunset deleted the object, or the one that had its name later"
+	for want, result := range map[string]archive.Result{"2 records " + leftOut + " (1 deleted, 1 unknown)": archive.Unknown, "1 record " + leftOut + " (1 deleted)": archive.Kept} {
+		got := restored("", archive.Deleted, result)
+		wants(t, got, command.ExitFindings, want)
+		if strings.Contains(got.out, "would be restored") {
+			t.Error(got.out)
+		}
 	}
+	wants(t, restored("job/report", archive.Deleted, archive.Kept), command.ExitOK, "\n1 object would be restored")
+	wants(t, restored("--kept", archive.Deleted, archive.Kept), command.ExitOK, "1 object would be restored, 1 not")
+	wants(t, restored("", archive.Kept), command.ExitFindings, "No record found")
 }
 
 // TestArchiveRestoreResults: a selection restores only what Sunset deleted; the user can name the other objects.

@@ -42,6 +42,7 @@ type openArchive struct {
 	retention records.Retention // of the RetentionArchive; zero with a URL
 	cluster   *cluster.Cluster  // nil with a URL
 	entries   []archive.Entry   // that the arguments and flags select
+	leftOut   []archive.Entry   // that are not restored unless the user names them
 	unread    unread
 }
 

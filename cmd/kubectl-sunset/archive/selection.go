@@ -63,7 +63,7 @@ type Selection struct {
 	UID          string    // of the object of a record; empty: all
 	Since, Until time.Time // of the deletion, or of the record if it has no result
 	Kept         bool      // also records of versions that Sunset did not delete
-	Restore      bool      // for LeaveOut: also such records, and the Namespace object if Namespace is set and Objects is empty
+	Restore      bool      // also such records, for LeaveOut, and the Namespace object if Namespace is set and Objects is empty; no dependents of chosen objects
 
 	Filter    *engine.Filter // a further condition; nil for none
 	Evaluator *engine.Evaluator
@@ -175,15 +175,16 @@ func (s *Selection) inNamespace(m archive.Meta) bool {
 	return len(s.Objects) > 0 || s.Restore && m.Name == *s.Namespace && m.Object.GroupKind() == schema.GroupKind{Kind: "Namespace"}
 }
 
-// entries returns the entries of a record that Objects selects: the object itself, or dependents.
+// entries returns the entries of a record that Objects selects: the object itself, and dependents.
 func (s *Selection) entries(m archive.Meta) (found []Entry) {
 	names := func(e Entry) bool { return slices.ContainsFunc(s.Objects, e.is) }
 	e := NewEntry(m)
 	if len(s.Objects) == 0 || names(e) {
-		return []Entry{e}
+		found = append(found, e)
 	}
-	if s.Namespace != nil && m.Namespace == "" { // the namespaces of its dependents are only in the record
-		return nil
+	isWhole := len(s.Objects) == 0 || s.Restore && len(found) > 0
+	if isWhole || s.Namespace != nil && m.Namespace == "" { // the namespaces of its dependents are only in the record
+		return found
 	}
 	for i := range m.Dependents {
 		if d := e.OfDependent(i); names(d) {

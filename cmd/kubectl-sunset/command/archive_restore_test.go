@@ -44,6 +44,7 @@ func TestArchiveRestore(t *testing.T) {
 		`Widget.example.com/w not restored: no matches for kind "Widget" in version "example.com/v1"; ensure that its CustomResourceDefinition is installed`,
 		"1 object restored, 3 not")
 	wants(t, s.run(t, "", "archive", "restore", "pod/report-x"), command.ExitFindings, "a Pod would run again")
+	wants(t, s.run(t, "", "archive", "restore", "job/mail", "pod/report-x", "job/report"), command.ExitFindings, "\n0 objects would be restored, 2 not")
 	wants(t, s.run(t, "", "archive", "restore", "job/none"), command.ExitFindings, "No record found in archive history")
 }
 

@@ -5,6 +5,7 @@ package command
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,6 +61,9 @@ func newArchiveGet(streams genericiooptions.IOStreams, now time.Time) *cobra.Com
 	c.Flags().BoolVar(&whole, "record", false, "print the whole records: with dependents, Events, logs, and why the objects were deleted")
 	output.add(c, asNames)
 	return a.complete(c, func(ctx context.Context, from *openArchive) error {
+		if whole { // once, also for several objects in it
+			from.entries = slices.CompactFunc(from.entries, func(a, b archive.Entry) bool { return a.Place() == b.Place() })
+		}
 		var documents []any
 		err := a.read(ctx, from, func(content archive.Content) error {
 			if whole {

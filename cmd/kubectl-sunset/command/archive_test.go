@@ -105,6 +105,7 @@ func TestArchiveLs(t *testing.T) {
 		"job.batch/report":             "job.batch/report",
 		"widgets -n dev":               "widget.example.com/w",
 		"po":                           "pod/report-x",
+		"jobs,po":                      "job.batch/mail job.batch/report pod/report-x",
 		"pod/report-x":                 "pod/report-x",
 		"pod/report-x -n prod":         "",
 		"-l team=a":                    "job.batch/report",
@@ -146,6 +147,8 @@ func TestArchiveGet(t *testing.T) {
 	wants(t, run(t, "", "archive", "get", "job/report", "--url", url, "--record", "-o", "json"), command.ExitOK,
 		`"kind": "ArchiveRecord"`, `"outcome": "Failed"`, `"result": "deleted"`, `"text": "one\ntwo\n"`)
 	wants(t, run(t, "", "archive", "get", "jobs", "--url", url, "-o", "jsonpath={.items[*].metadata.name}"), command.ExitOK, "report mail")
+	wants(t, run(t, "", "archive", "get", "job/report", "pod/report-x", "--url", url, "-o", "jsonpath={.items[*].kind}"), command.ExitOK, "Job Pod")
+	wants(t, run(t, "", "archive", "get", "job/report", "pod/report-x", "--url", url, "--record", "-o", "jsonpath={.kind}"), command.ExitOK, "ArchiveRecord")
 	wants(t, run(t, "", "archive", "get", "job/gone", "--url", url), command.ExitFindings, "No record found")
 	wants(t, run(t, "", "archive", "get", "--url", url), command.ExitError, "requires at least 1 arg")
 }

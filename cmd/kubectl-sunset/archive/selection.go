@@ -28,7 +28,8 @@ type Kind struct {
 // Object names objects: a kind, and a name; an empty name stands for all of the kind.
 type Object struct {
 	Kind
-	Name string
+	Name     string
+	Argument string // KIND/NAME as the user names it; empty without a name
 }
 
 // ParseObjects parses arguments as kubectl takes them: KIND, KIND,KIND, KIND NAME... or KIND/NAME... No arguments stand for all kinds.
@@ -39,7 +40,7 @@ func ParseObjects(args []string, find func(kind string) Kind) (objects []Object,
 				objects = append(objects, Object{Kind: find(kind)})
 			}
 			for _, name := range args[1:] {
-				objects = append(objects, Object{find(kind), name})
+				objects = append(objects, Object{find(kind), name, kind + "/" + name})
 			}
 		}
 		return objects, nil
@@ -49,7 +50,7 @@ func ParseObjects(args []string, find func(kind string) Kind) (objects []Object,
 		if kind == "" || name == "" {
 			return nil, fmt.Errorf("argument %q: name objects either as KIND NAME or as KIND/NAME, such as job/report", arg)
 		}
-		objects = append(objects, Object{find(kind), name})
+		objects = append(objects, Object{find(kind), name, arg})
 	}
 	return objects, nil
 }
@@ -192,6 +193,27 @@ func (s *Selection) entries(m archive.Meta) (found []Entry) {
 		}
 	}
 	return found
+}
+
+// Missing returns the objects that the user names and that the entries lack.
+func (s *Selection) Missing(entries []Entry) (missing []Object) {
+	for _, o := range s.Objects {
+		has := func(e Entry) bool { return e.is(o) || s.Restore && e.Dependent == "" && e.includes(o) }
+		if o.Name != "" && !slices.ContainsFunc(entries, has) {
+			missing = append(missing, o)
+		}
+	}
+	return missing
+}
+
+// includes reports whether o names a dependent in the record.
+func (e Entry) includes(o Object) bool {
+	for i := range e.Dependents {
+		if e.OfDependent(i).is(o) {
+			return true
+		}
+	}
+	return false
 }
 
 // is reports whether o names the object.

@@ -5,6 +5,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -64,11 +66,12 @@ func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *o
 	a.addSource(c, func(ctx context.Context, from *openArchive, args []string) error {
 		from.Skip = from.unread.add
 		err := a.find(ctx, from, args)
-		if err == nil && len(from.entries)+len(from.leftOut) == 0 {
-			fmt.Fprintf(a.streams.ErrOut, "No record found in archive %s.\n", from.Name)
-		}
+		isMissing := err == nil && a.noteMissing(from)
 		if err == nil {
 			err = run(ctx, from)
+		}
+		if err == nil && isMissing {
+			err = errFindings
 		}
 		return from.unread.warn(a.streams.ErrOut, from.Name, err)
 	})
@@ -112,6 +115,21 @@ func (a *archiveCommand) find(ctx context.Context, from *openArchive, args []str
 		err = from.unread.encrypted()
 	}
 	return err
+}
+
+// noteMissing says that there are no records, or none of objects that the user names. It reports whether some of these are missing.
+func (a *archiveCommand) noteMissing(from *openArchive) bool {
+	var names []string
+	for _, o := range a.selection.Missing(from.entries) {
+		names = append(names, text.EscapeLine(o.Argument))
+	}
+	switch {
+	case len(names) > 0:
+		fmt.Fprintf(a.streams.ErrOut, "No record found in archive %s: %s.\n", from.Name, strings.Join(names, ", "))
+	case len(from.entries)+len(from.leftOut) == 0:
+		fmt.Fprintf(a.streams.ErrOut, "No record found in archive %s.\n", from.Name)
+	}
+	return len(names) > 0
 }
 
 // selectedNamespace returns the namespace of the selection; nil for all.

@@ -28,7 +28,8 @@ const archiveSelectionHelp = `
 Arguments name kinds and objects as in kubectl get. Without -n or -A, the command selects objects in the namespace of
 the kubeconfig; with --url, it selects those of all namespaces. If a rule archives dependents, you can name these too: a
 Pod is in the record of its Job. Labels, --uid and --cel are about the Job then. The command leaves out records of
-versions that Sunset did not delete, unless you use --kept.
+versions that Sunset did not delete, unless you use --kept. If you name an object that has no record, the command says
+so, and the exit code is 1.
 
 --cel selects records by an expression. The variable record has apiVersion, group, kind, namespace, name, uid,
 resourceVersion, labels, dependents, policy, rule, reason, outcome, dueTime, archivedAt, bytes, result and segment. The
@@ -36,8 +37,8 @@ variable object is the archived object; if you use it, the command reads the who
 expression fails on a record, the command ends: read fields that some objects lack as in record.labels.?team.` + archiveExitCodes
 
 const archiveLsHelp = `List archived objects, the newest first, with what happened to them and by which rule. The command reads only the index
-of the archive. -o html writes a page to share: one file that needs no network. Without records, the exit code is 0, as
-in kubectl get.` + archiveSelectionHelp
+of the archive. -o html writes a page to share: one file that needs no network. Without records, the exit code is 0,
+unless you name an object, as in kubectl get.` + archiveSelectionHelp
 
 const archiveLsExamples = `  # What was deleted in the namespace team-a in the last week?
   kubectl sunset archive ls -n team-a --since 7d

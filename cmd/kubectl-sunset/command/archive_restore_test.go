@@ -44,8 +44,10 @@ func TestArchiveRestore(t *testing.T) {
 		`Widget.example.com/w not restored: no matches for kind "Widget" in version "example.com/v1"; ensure that its CustomResourceDefinition is installed`,
 		"1 object restored, 3 not")
 	wants(t, s.run(t, "", "archive", "restore", "pod/report-x"), command.ExitFindings, "a Pod would run again")
-	wants(t, s.run(t, "", "archive", "restore", "job/mail", "pod/report-x", "job/report"), command.ExitFindings, "\n0 objects would be restored, 2 not")
-	wants(t, s.run(t, "", "archive", "restore", "job/none"), command.ExitFindings, "No record found in archive history")
+	wants(t, s.run(t, "", "archive", "restore", "job/none"), command.ExitFindings, "No record found in archive history: job/none.\n")
+	delete(s.pages, job)
+	wants(t, s.run(t, "", "archive", "restore", "job/report", "job/none"), command.ExitFindings, "No record found in archive history: job/none.\n", "1 object would be restored")
+	wants(t, s.run(t, "", "archive", "restore", "job/report", "pod/report-x"), command.ExitOK, "\n1 object would be restored (dry run)")
 }
 
 // TestArchiveRestoreNamespace: a dry run of a namespace also shows its objects, although the API server cannot check them yet. An object

@@ -107,11 +107,9 @@ func TestArchiveLs(t *testing.T) {
 		"po":                           "pod/report-x",
 		"jobs,po":                      "job.batch/mail job.batch/report pod/report-x",
 		"pod/report-x":                 "pod/report-x",
-		"pod/report-x -n prod":         "",
 		"-l team=a":                    "job.batch/report",
 		"--policy batch":               "job.batch/mail job.batch/report",
 		"--uid u2":                     "job.batch/mail",
-		"job/report --uid u2":          "",
 		"--kept":                       "configmap/kept " + all,
 		"--since 49h":                  "",
 		"--since 3d --until 49h":       all,
@@ -133,6 +131,11 @@ func TestArchiveLs(t *testing.T) {
 	wants(t, run(t, "", "archive", "ls", "jobs", "--url", url, "--cel", `record.labels.team == "a"`, "-o", "name"), command.ExitError,
 		"--cel fails on Job.batch/dev/mail: filter: no such key: team")
 	wants(t, run(t, "", "archive", "ls", "jobs", "--url", url, "--policy", "none"), command.ExitOK, "No record found in archive file://")
+	for _, args := range []string{"pod/report-x -n prod", "job/report --uid u2", "job,po report-x -n prod"} {
+		got := run(t, "", slices.Concat([]string{"archive", "ls", "--url", url}, strings.Fields(args))...)
+		wants(t, got, command.ExitFindings, "No record found in archive "+url+": ")
+		expect.Equal(t, args, "", got.out)
+	}
 	wants(t, run(t, "", "archive", "ls", "--url", url, "--policy", "none", "-o", "json"), command.ExitOK, `"items": []`)
 	wants(t, run(t, "", "archive", "ls", "pods", "--url", url, "-o", "json"), command.ExitOK, `"dependent": "Pod/report-x"`, `"name": "report"`, `"result": "deleted"`, `"outcome": "Failed"`)
 	wants(t, run(t, "", "archive", "ls", "--url", url, "-o", "wide"), command.ExitOK, "RECORD OF", "segments/2026/02/27/")
@@ -149,7 +152,8 @@ func TestArchiveGet(t *testing.T) {
 	wants(t, run(t, "", "archive", "get", "jobs", "--url", url, "-o", "jsonpath={.items[*].metadata.name}"), command.ExitOK, "report mail")
 	wants(t, run(t, "", "archive", "get", "job/report", "pod/report-x", "--url", url, "-o", "jsonpath={.items[*].kind}"), command.ExitOK, "Job Pod")
 	wants(t, run(t, "", "archive", "get", "job/report", "pod/report-x", "--url", url, "--record", "-o", "jsonpath={.kind}"), command.ExitOK, "ArchiveRecord")
-	wants(t, run(t, "", "archive", "get", "job/gone", "--url", url), command.ExitFindings, "No record found")
+	wants(t, run(t, "", "archive", "get", "job/gone", "job/report", "pod/gone", "--url", url), command.ExitFindings, "name: report\n", "No record found in archive "+url+": job/gone, pod/gone.\n")
+	wants(t, run(t, "", "archive", "get", "job", "gone", "report", "--url", url), command.ExitFindings, "name: report\n", ": job/gone.\n")
 	wants(t, run(t, "", "archive", "get", "--url", url), command.ExitError, "requires at least 1 arg")
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/archive"
-	"github.com/sunset-k8s/sunset/policy/audit"
 )
 
 // Kind is a kind as the user names it.
@@ -58,7 +57,7 @@ func ParseObjects(args []string, find func(kind string) Kind) (objects []Object,
 // Selection selects records. All set fields must match.
 type Selection struct {
 	Objects      []Object // empty: all
-	Namespace    *string  // nil: all. Cluster-scoped objects match if Objects selects their kind; their dependents do not
+	Namespace    *string  // nil: all; empty: only cluster-scoped objects, with all dependents. See inNamespace and Find for cluster-scoped objects
 	Selector     labels.Selector
 	Policy       string
 	UID          string    // of the object of a record; empty: all
@@ -104,8 +103,32 @@ func (e Entry) Kind() (schema.GroupKind, string) {
 func (e Entry) Place() string { return fmt.Sprintf("%s#%d", e.Segment, e.Line) }
 
 // Find finds the records of a selection, the newest first. With a Filter, it holds the entries that match and a few parts of
-// the index.
-func (s *Selection) Find(ctx context.Context, r *archive.Reader) (found []Entry, err error) {
+// the index. That does not have the namespaces of dependents: in a namespace, Find looks for an object in the records of cluster-scoped
+// objects only if the user names it and other records lack it.
+func (s *Selection) Find(ctx context.Context, r *archive.Reader) ([]Entry, error) {
+	found, err := s.search(ctx, r)
+	missing := s.Missing(found)
+	if err != nil || s.Namespace == nil || len(missing) == 0 {
+		return found, err
+	}
+	clusterScoped := *s
+	clusterScoped.Objects, clusterScoped.Namespace = missing, new("")
+	more, err := clusterScoped.search(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	err = Read(ctx, r, more, func(c Content) error {
+		object, err := c.Manifest()
+		if err == nil && object.GetNamespace() == *s.Namespace {
+			found = append(found, c.Entry)
+		}
+		return err
+	})
+	slices.SortStableFunc(found, func(a, b Entry) int { return archive.CompareNewest(a.Meta, b.Meta) })
+	return found, err
+}
+
+func (s *Selection) search(ctx context.Context, r *archive.Reader) (found []Entry, err error) {
 	if s.Filter == nil {
 		metas, err := r.Find(ctx, s.query())
 		return s.chosen(metas), err
@@ -166,6 +189,7 @@ func (s *Selection) inTime(m archive.Meta) bool {
 	return !at.Before(s.Since) && (s.Until.IsZero() || at.Before(s.Until))
 }
 
+// inNamespace reports whether a record is of the namespace, or of a cluster-scoped object whose kind Objects may select.
 func (s *Selection) inNamespace(m archive.Meta) bool {
 	switch {
 	case s.Namespace == nil, m.Namespace == *s.Namespace:
@@ -184,7 +208,7 @@ func (s *Selection) entries(m archive.Meta) (found []Entry) {
 		found = append(found, e)
 	}
 	isWhole := len(s.Objects) == 0 || s.Restore && len(found) > 0
-	if isWhole || s.Namespace != nil && m.Namespace == "" { // the namespaces of its dependents are only in the record
+	if isWhole || s.Namespace != nil && *s.Namespace != m.Namespace { // the namespaces of its dependents are only in the record
 		return found
 	}
 	for i := range m.Dependents {
@@ -220,44 +244,6 @@ func (e Entry) includes(o Object) bool {
 func (e Entry) is(o Object) bool {
 	kind, name := e.Kind()
 	return (o.Name == "" || o.Name == name) && o.Is(kind)
-}
-
-// LeaveOut separates the records whose objects Sunset deleted, as a ledger counts, and those that Kept selects, from others: another
-// client deleted these objects, or it is not known what happened. Those that the user names, by name or UID, are not left out. It also
-// leaves out records of an object with a newer record that is not chosen, because the object was not the last one of its name. It drops
-// records of versions that Sunset did not delete, unless Kept selects them.
-func (s *Selection) LeaveOut(all []Entry) (chosen, leftOut []Entry) {
-	newest := map[audit.Object]time.Time{} // of the records that are not chosen
-	for _, e := range all {
-		isKept := e.Meta.Result == archive.Kept && !s.Kept
-		isDone := slices.Contains([]archive.Result{archive.Deleted, archive.Gone, archive.Kept}, e.Meta.Result)
-		isNamed := s.UID != "" || slices.ContainsFunc(s.Objects, func(o Object) bool { return o.Name != "" && e.is(o) })
-		if !isKept && (isDone || isNamed) {
-			chosen = append(chosen, e)
-			continue
-		}
-		if !isKept {
-			leftOut = append(leftOut, e)
-		}
-		if name := e.named(); !isNamed && e.ArchivedAt.After(newest[name]) {
-			newest[name] = e.ArchivedAt
-		}
-	}
-	all, chosen = chosen, nil
-	for _, e := range all {
-		if e.ArchivedAt.Before(newest[e.named()]) {
-			leftOut = append(leftOut, e)
-		} else {
-			chosen = append(chosen, e)
-		}
-	}
-	return chosen, leftOut
-}
-
-// named returns the name of the object, without versions.
-func (e Entry) named() audit.Object {
-	kind, name := e.Kind()
-	return audit.Object{APIVersion: kind.Group, Kind: kind.Kind, Namespace: e.Namespace, Name: name}
 }
 
 // filter returns the entries that the Filter matches. It reads the records only if the Filter reads their objects.

@@ -86,7 +86,8 @@ func TestFindWithQuery(t *testing.T) {
 	}
 }
 
-// TestDependentsOfAClusterScopedObject: two can have the same name, in different namespaces. In one namespace, none is found.
+// TestDependentsOfAClusterScopedObject: two can have the same name, in different namespaces. In one namespace, those that the user names
+// are found.
 func TestDependentsOfAClusterScopedObject(t *testing.T) {
 	to, err := store.Open(t.Context(), "file://"+t.TempDir(), nil)
 	expect.NoError(t, err)
@@ -104,10 +105,11 @@ func TestDependentsOfAClusterScopedObject(t *testing.T) {
 	segment, err := b.Seal(fixture.Now)
 	expect.NoError(t, err)
 	expect.NoError(t, to.Write(t.Context(), segment.Name, segment.Data))
-	for namespace, want := range map[string][]string{"": {"a", "b"}, "b": nil} {
-		isConfigMap := func(k schema.GroupKind) bool { return k == kinds["configmap"] }
-		s := &archive.Selection{Objects: []archive.Object{{Kind: archive.Kind{Is: isConfigMap}, Name: "c"}}}
-		if namespace != "" {
+	for selected, want := range map[string][]string{"c": {"a", "b"}, "c b": {"b"}, "c other": nil, "d b": nil, " b": nil} {
+		name, namespace, isOne := strings.Cut(selected, " ")
+		configMaps := archive.Kind{Is: func(k schema.GroupKind) bool { return k == kinds["configmap"] }, Known: kinds["configmap"], Namespaced: true}
+		s := &archive.Selection{Objects: []archive.Object{{Kind: configMaps, Name: name}}}
+		if isOne {
 			s.Namespace = &namespace
 		}
 		found, err := s.Find(t.Context(), &records.Reader{Bucket: to})
@@ -118,7 +120,7 @@ func TestDependentsOfAClusterScopedObject(t *testing.T) {
 			got = append(got, m.GetNamespace())
 			return err
 		}))
-		expect.Equal(t, "namespaces of "+namespace, want, got)
+		expect.Equal(t, "namespaces of "+selected, want, got)
 	}
 }
 

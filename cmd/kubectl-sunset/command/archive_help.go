@@ -27,9 +27,9 @@ const archiveSelectionHelp = `
 
 Arguments name kinds and objects as in kubectl get. Without -n or -A, the command selects objects in the namespace of
 the kubeconfig; with --url, it selects those of all namespaces. If a rule archives dependents, you can name these too: a
-Pod is in the record of its Job. Labels, --uid and --cel are about the Job then. The command leaves out records of
-versions that Sunset did not delete, unless you use --kept. If you name an object that has no record, the command says
-so, and the exit code is 1.
+Pod is in the record of its Job. Labels, --uid and --cel are about the Job then. With -n, the command finds dependents of
+cluster-scoped objects only by their names. It leaves out records of versions that Sunset did not delete, unless you use
+--kept. If you name an object that has no record, the command says so, and the exit code is 1.
 
 --cel selects records by an expression. The variable record has apiVersion, group, kind, namespace, name, uid,
 resourceVersion, labels, dependents, policy, rule, reason, outcome, dueTime, archivedAt, bytes, result and segment. The

@@ -7,9 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +17,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/policy/archive/redact"
 )
@@ -89,38 +86,6 @@ func (c Content) Document() *Document {
 	return &Document{preview.TypeMeta("ArchiveRecord"), c.Segment, c.Line, c.Result, c.ResultTime, c.Record}
 }
 
-// Logs returns the logs of a record: those of a container, or of all if it is empty. If the entry is a Pod among the dependents, they
-// are those of this Pod.
-func (c Content) Logs(container string) []archive.Log {
-	pod, isPod := strings.CutPrefix(c.Dependent, "Pod/")
-	return slices.DeleteFunc(slices.Clone(c.Record.Logs), func(l archive.Log) bool {
-		return container != "" && l.Container != container || isPod && l.Pod != pod
-	})
-}
-
-// WriteLogs writes logs. Of several logs, each line begins with its Pod and container, as in kubectl logs --prefix. notes gets a
-// line for each missing log. Control characters of logs do not reach a terminal.
-func WriteLogs(w, notes io.Writer, logs []archive.Log) error {
-	for _, l := range logs {
-		prefix := text.EscapeLine(fmt.Sprintf("[pod/%s/%s] ", l.Pod, l.Container))
-		switch {
-		case l.Missing != "":
-			fmt.Fprintf(notes, "%sthe archive has no log: %s\n", prefix, text.EscapeLine(l.Missing))
-		case l.Truncated:
-			fmt.Fprintf(notes, "%sthe archive has only the end of the log\n", prefix)
-		}
-		if len(logs) == 1 {
-			prefix = ""
-		}
-		for line := range strings.Lines(l.Text) {
-			if _, err := fmt.Fprintf(w, "%s%s\n", prefix, text.ForTerminal(w, strings.TrimSuffix(line, "\n"))); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // ToRestore returns the objects of the record to restore: that of the record with its dependents, or the entry's dependent alone.
 // archive is its name. Dependents are foreign if the object of the record does not own them or, with a namespace, if they are outside of
 // it: who can write to the bucket could add them to a record. A restored object needs none of redact.Copies, so it does not lack them.
@@ -129,11 +94,11 @@ func (c Content) ToRestore(archive string, namespace *string) ([]restore.Record,
 		return nil, err
 	}
 	all, err := c.objects(archive)
-	c.setForeign(all, namespace)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case c.Dependent != "":
+	}
+	c.setForeign(all, namespace)
+	if c.Dependent != "" {
 		one := all[c.Position+1]
 		one.Others = slices.Delete(all, c.Position+1, c.Position+2)
 		return []restore.Record{one}, nil
@@ -170,7 +135,7 @@ func (c Content) objects(archive string) (all []restore.Record, err error) {
 
 // setForeign sets Foreign of the dependents.
 func (c Content) setForeign(all []restore.Record, namespace *string) {
-	owned := ownedByFirst(all)
+	owned := ownedBy(all[0].Archived, all)
 	for i := range all {
 		switch o := all[i].Archived; {
 		case i == 0:
@@ -182,9 +147,9 @@ func (c Content) setForeign(all []restore.Record, namespace *string) {
 	}
 }
 
-// ownedByFirst returns the objects that the first one owns, perhaps through others of them. As for garbage collection, an owner with a
+// ownedBy returns an object and those that it owns, perhaps through others of them. As for garbage collection, an owner with a
 // namespace has dependents only there.
-func ownedByFirst(all []restore.Record) map[*unstructured.Unstructured]bool {
+func ownedBy(first *unstructured.Unstructured, all []restore.Record) map[*unstructured.Unstructured]bool {
 	found, by := map[*unstructured.Unstructured]bool{}, map[types.UID][]*unstructured.Unstructured{}
 	for _, r := range all {
 		for _, owner := range r.Archived.GetOwnerReferences() {
@@ -200,8 +165,6 @@ func ownedByFirst(all []restore.Record) map[*unstructured.Unstructured]bool {
 			}
 		}
 	}
-	if len(all) > 0 {
-		add(all[0].Archived)
-	}
+	add(first)
 	return found
 }

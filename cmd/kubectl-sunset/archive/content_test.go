@@ -118,6 +118,32 @@ func TestToRestoreForeign(t *testing.T) {
 	}
 }
 
+// TestLogs: the logs of a record, or of the Pods that a dependent is or owns.
+func TestLogs(t *testing.T) {
+	c := archive.Content{Record: records.Record{
+		Object: json.RawMessage(`{"apiVersion":"x/v1","kind":"Set","metadata":{"name":"s","uid":"Set/s"}}`),
+		Logs:   []records.Log{{Pod: "a", Container: "main"}, {Pod: "a", Container: "proxy"}, {Pod: "b", Container: "main"}},
+	}}
+	for _, d := range [][2]string{{"Job/a", "Set/s"}, {"Pod/a", "Job/a"}, {"Job/b", "Set/s"}, {"Pod/b", "Job/b"}, {"ConfigMap/a", "Pod/a"}} {
+		kind, name, _ := strings.Cut(d[0], "/")
+		c.Record.Dependents = append(c.Record.Dependents, fmt.Appendf(nil, `{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"uid":%q,"ownerReferences":[{"uid":%q}]}}`, kind, name, d[0], d[1]))
+		c.Entry.Dependents = append(c.Entry.Dependents, d[0])
+	}
+	for position, want := range []string{"a/main a/proxy b/main", "a/main a/proxy", "a/main a/proxy", "b/main", "b/main", ""} {
+		one := c
+		if position > 0 {
+			one.Entry = c.OfDependent(position - 1)
+		}
+		logs, err := one.Logs("")
+		expect.NoError(t, err)
+		var names []string
+		for _, l := range logs {
+			names = append(names, l.Pod+"/"+l.Container)
+		}
+		expect.Equal(t, "logs of "+one.Dependent, want, strings.Join(names, " "))
+	}
+}
+
 // TestWriteLogsEscaped: names and reasons have no control characters, and on a terminal, the text of logs has none either.
 func TestWriteLogsEscaped(t *testing.T) {
 	logs := []records.Log{{Pod: "p\n\x1b[2K", Container: "c", Text: "\x1b[2Kone\ttwo\r\nthree"}, {Pod: "q", Missing: "no\n\x1b[2K"}}

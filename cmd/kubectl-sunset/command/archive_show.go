@@ -110,8 +110,9 @@ func newArchiveLogs(streams genericiooptions.IOStreams, now time.Time) *cobra.Co
 	return a.complete(c, func(ctx context.Context, from *openArchive) error {
 		var logs []records.Log
 		err := a.read(ctx, from, func(c archive.Content) error {
-			logs = append(logs, c.Logs(container)...)
-			return nil
+			ofEntry, err := c.Logs(container)
+			logs = append(logs, ofEntry...)
+			return err
 		})
 		switch {
 		case err != nil:

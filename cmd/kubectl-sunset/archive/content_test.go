@@ -144,6 +144,28 @@ func TestLogs(t *testing.T) {
 	}
 }
 
+// TestLogWriter: it holds only the first log, until a second one of any record shows that there are several. It writes each log once.
+func TestLogWriter(t *testing.T) {
+	log := func(line int, texts ...string) archive.Content {
+		c := archive.Content{Entry: archive.NewEntry(records.Meta{Line: line})}
+		for i, text := range texts {
+			c.Record.Logs = append(c.Record.Logs, records.Log{Pod: fmt.Sprint("p", i), Container: "c", Text: text})
+		}
+		return c
+	}
+	var out strings.Builder
+	w := &archive.LogWriter{Out: &out, Notes: io.Discard}
+	for _, step := range []struct {
+		add  archive.Content
+		want string // until then
+	}{
+		{log(0), ""}, {log(1, "one"), ""}, {log(1, "one"), ""}, {log(2, "one"), "[pod/p0/c] one\n[pod/p0/c] one\n"}, {log(2, "one", "two"), "[pod/p0/c] one\n[pod/p0/c] one\n[pod/p1/c] two\n"},
+	} {
+		expect.NoError(t, w.Add(step.add))
+		expect.Equal(t, "written", step.want, out.String())
+	}
+}
+
 // TestWriteLogsEscaped: names and reasons have no control characters, and on a terminal, the text of logs has none either.
 func TestWriteLogsEscaped(t *testing.T) {
 	logs := []records.Log{{Pod: "p\n\x1b[2K", Container: "c", Text: "\x1b[2Kone\ttwo\r\nthree"}, {Pod: "q", Missing: "no\n\x1b[2K"}}
@@ -156,7 +178,8 @@ func TestWriteLogsEscaped(t *testing.T) {
 		if c.isTerminal {
 			w = text.Writer{Writer: w}
 		}
-		expect.NoError(t, archive.WriteLogs(w, &notes, logs))
+		writer := &archive.LogWriter{Out: w, Notes: &notes}
+		expect.NoError(t, writer.Add(archive.Content{Record: records.Record{Logs: logs}}))
 		const prefix = `[pod/p\n^[[2K/c] `
 		expect.Equal(t, "logs", prefix+c.log+"\n"+prefix+"three\n", out.String())
 		expect.Equal(t, "notes", `[pod/q/] the archive has no log: no\n^[[2K`+"\n", notes.String())

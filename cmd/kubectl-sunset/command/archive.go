@@ -42,6 +42,7 @@ type archiveCommand struct {
 	labels        string
 	since, until  timeFlag
 	condition     string
+	prints        bool // while it reads records: a line with their number would be between the others
 }
 
 func newArchiveCommand(streams genericiooptions.IOStreams, now time.Time) *archiveCommand {
@@ -149,8 +150,12 @@ func (a *archiveCommand) read(ctx context.Context, from *openArchive, yield func
 	if len(from.entries) == 0 {
 		return errFindings
 	}
-	progress, n := terminal.StartProgress(a.streams.ErrOut, "records read"), 0
-	defer progress.Stop()
+	var progress *terminal.Progress
+	if !a.prints {
+		progress = terminal.StartProgress(a.streams.ErrOut, "records read")
+		defer progress.Stop()
+	}
+	n := 0
 	return archive.Read(ctx, from.Reader, from.entries, func(c archive.Content) error {
 		n++
 		progress.Set(n)

@@ -26,6 +26,7 @@ import (
 
 func newArchiveDiff(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	a := newArchiveCommand(streams, now)
+	a.prints = true
 	return a.complete(&cobra.Command{
 		Use:     "diff (KIND[/NAME] | KIND NAME)...",
 		Short:   "Compare archived objects with those of the cluster",

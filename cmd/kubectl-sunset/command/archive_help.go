@@ -65,7 +65,7 @@ const archiveGetExamples = `  # Print a deleted Job
   kubectl sunset archive get job/report -n team-a --record -o json`
 
 const archiveLogsHelp = `Print the logs of containers in records. Rules archive them if archive.logs is set. With more than one log, each line
-begins with the Pod and the container.` + archiveSelectionHelp
+begins with the Pod and the container. If no log has text, the exit code is 1.` + archiveSelectionHelp
 
 const archiveLogsExamples = `  # Print the logs of all Pods of a deleted Job
   kubectl sunset archive logs job/report -n team-a

@@ -3,6 +3,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
-	records "github.com/sunset-k8s/sunset/policy/archive"
 )
 
 func newArchiveLs(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
@@ -98,7 +98,8 @@ func listOf(documents []any) any {
 }
 
 func newArchiveLogs(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	a, container := newArchiveCommand(streams, now), ""
+	a, w := newArchiveCommand(streams, now), &archive.LogWriter{Out: streams.Out, Notes: streams.ErrOut}
+	a.prints = true
 	c := &cobra.Command{
 		Use:     "logs (KIND[/NAME] | KIND NAME)... [-c CONTAINER]",
 		Short:   "Print the archived logs of containers",
@@ -106,21 +107,18 @@ func newArchiveLogs(streams genericiooptions.IOStreams, now time.Time) *cobra.Co
 		Example: archiveLogsExamples,
 		Args:    cobra.MinimumNArgs(1),
 	}
-	c.Flags().StringVarP(&container, "container", "c", "", "only the logs of this container")
+	c.Flags().StringVarP(&w.Container, "container", "c", "", "only the logs of this container")
 	return a.complete(c, func(ctx context.Context, from *openArchive) error {
-		var logs []records.Log
-		err := a.read(ctx, from, func(c archive.Content) error {
-			ofEntry, err := c.Logs(container)
-			logs = append(logs, ofEntry...)
-			return err
-		})
-		switch {
+		switch err := cmp.Or(a.read(ctx, from, w.Add), w.Flush()); {
 		case err != nil:
 			return err
-		case len(logs) == 0:
+		case w.N == 0:
 			notes{streams.ErrOut}.note("the records have no such logs; rules archive them with archive.logs")
-			return errFindings
+		case !w.HasText:
+			notes{streams.ErrOut}.note("the archive has no text of these logs")
+		default:
+			return nil
 		}
-		return archive.WriteLogs(streams.Out, streams.ErrOut, logs)
+		return errFindings
 	})
 }

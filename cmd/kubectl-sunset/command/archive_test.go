@@ -165,7 +165,9 @@ func TestArchiveLogs(t *testing.T) {
 	expect.Equal(t, "two logs", ran{
 		out: "[pod/report-x/main] one\n[pod/report-x/main] two\n", err: "[pod/report-x/proxy] the archive has no log: forbidden\n",
 	}, got, gocmp.AllowUnexported(ran{}))
+	expect.Equal(t, "each log once", got, run(t, "", "archive", "logs", "job,pod", "--url", url), gocmp.AllowUnexported(ran{}))
 	wants(t, run(t, "", "archive", "logs", "job/mail", "--url", url), command.ExitFindings, "the records have no such logs")
+	wants(t, run(t, "", "archive", "logs", "job/report", "-c", "proxy", "--url", url), command.ExitFindings, "[pod/report-x/proxy] the archive has no log: forbidden\n", "note: the archive has no text of these logs")
 }
 
 func TestArchiveVerify(t *testing.T) {

@@ -95,11 +95,11 @@ It keeps references to owners that exist, and sets references between objects th
 others, because garbage collection would delete the objects. Jobs, and similar kinds of other projects, come back
 suspended, so that they do not run again. Custom resources that ran to completion in another way are not restored,
 unless you use --finished. Dependents are not restored if their controller, or only owner, is not, or comes back
-suspended: they could run alone. Pods are not restored; "archive get" prints them. Volumes have no data in the archive: if
-a VolumeSnapshot has that of a claim, "kubectl sunset restore" restores the claim. Every restored object has a hold, and
-annotations that name its record. The text names what differs, and why an object is not restored. Of several records of
-one name, the newest is restored, without an error for the others. If objects could not be restored, you can repeat the
-command after you have removed the cause: it continues with what it has not restored.
+suspended: they could run alone. Pods and VolumeSnapshots are not restored; "archive get" prints them. Volumes have no
+data in the archive: if a VolumeSnapshot has that of a claim, "kubectl sunset restore" restores the claim. Every restored
+object has a hold, and annotations that name its record. The text names what differs, and why an object is not restored.
+Of several records of one name, the newest is restored, without an error for the others. If objects could not be
+restored, you can repeat the command after you have removed the cause: it continues with what it has not restored.
 
 Without names of kinds, it restores all kinds: of a namespace with -n, together with the Namespace itself if that was
 archived; or everything that a policy deleted, with --policy, --since and --until. Without names of objects or --uid, it

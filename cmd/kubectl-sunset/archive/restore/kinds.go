@@ -22,6 +22,8 @@ var viewOnly = map[schema.GroupKind]string{
 	{Kind: "Event"}:                                                   "an Event reports the past; to view it: kubectl sunset archive get",
 	{Group: "events.k8s.io", Kind: "Event"}:                           "an Event reports the past; to view it: kubectl sunset archive get",
 	{Group: "node.sunset-k8s.io", Kind: "Image"}:                      "a kubelet pulls an image again when a Pod needs it",
+	{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot"}:        "the archive does not have its data, and a new snapshot would have the present data of the claim; to view it: kubectl sunset archive get",
+	{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshotContent"}: "the archive does not have its data, which is gone unless its deletionPolicy was Retain; to view it: kubectl sunset archive get",
 	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: "the API server would make you its requester, and a controller could sign it for you; to view it: kubectl sunset archive get",
 }
 

@@ -219,6 +219,14 @@ func TestPlan(t *testing.T) {
 			object: `{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: a, uid: u1}, spec: {username: alice}}`,
 			why:    "the API server would make you its requester",
 		},
+		"a VolumeSnapshot is not restored with the present data of its claim": {
+			object: `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, metadata: {name: a, namespace: shop, uid: u1}, spec: {source: {persistentVolumeClaimName: data}}, status: {readyToUse: true}}`,
+			why:    "the archive does not have its data, and a new snapshot would have the present data of the claim",
+		},
+		"nor is a VolumeSnapshotContent": {
+			object: `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, metadata: {name: a, uid: u1}, spec: {source: {volumeHandle: v}}}`,
+			why:    "the archive does not have its data, which is gone",
+		},
 		"the mark of Sunset is dropped": {
 			object: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1, annotations: {sunset-k8s.io/eligible-since: x, team: a}}}`,
 			want:   `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {team: a, ` + origin + `}}}`,

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
@@ -101,19 +101,19 @@ func (r *archiveRestore) restoreEntries(ctx context.Context, from *openArchive) 
 	}); err != nil {
 		return err
 	}
-	uids := map[audit.Object]types.UID{}
-	steps := restore.Plan(records, func(name audit.Object) types.UID {
-		if _, known := uids[name]; !known {
-			uids[name] = ""
+	known := map[audit.Object]*unstructured.Unstructured{}
+	steps := restore.Plan(records, func(name audit.Object) *unstructured.Unstructured {
+		if known[name] == nil {
 			object, failure := c.Live(ctx, name)
 			if failure != nil && !apierrors.IsForbidden(failure) {
 				err = fmt.Errorf("find out whether %s exists: %w", name, failure)
 			}
-			if object.GetDeletionTimestamp() == nil {
-				uids[name] = object.GetUID()
+			if object.GetDeletionTimestamp() != nil {
+				object = &unstructured.Unstructured{}
 			}
+			known[name] = object
 		}
-		return uids[name]
+		return known[name]
 	}, r.options)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
@@ -63,7 +63,7 @@ func (r *restoreClaim) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	steps := restore.Plan([]restore.Record{record}, func(audit.Object) types.UID { return "" }, restore.Options{BuiltIn: cluster.IsBuiltIn})
+	steps := restore.Plan([]restore.Record{record}, func(audit.Object) *unstructured.Unstructured { return &unstructured.Unstructured{} }, restore.Options{BuiltIn: cluster.IsBuiltIn})
 	for _, s := range steps {
 		s.Notes = append(s.Notes, "its data is that of "+record.From)
 	}

@@ -171,16 +171,33 @@ func (s *Step) unbind(live Live) {
 		s.remove("spec", "claimRef", "uid")
 		s.remove("spec", "claimRef", "resourceVersion")
 		s.note("a claim %s/%s can bind it; the archive does not have the data of the volume", text("spec", "claimRef", "namespace"), text("spec", "claimRef", "name"))
-	case kind == claims && volume != "" && live(audit.Object{APIVersion: "v1", Kind: "PersistentVolume", Name: volume}) != "":
-		s.note("PersistentVolume %s exists and names the deleted claim. To bind it, remove its field spec.claimRef.uid", volume)
 	case kind == claims && volume != "":
-		s.remove("spec", "volumeName")
-		s.note("PersistentVolume %s does not exist, is being deleted, or you have no permission to get it: the claim gets a new, empty volume; the archive does not have the data", volume)
+		s.rebind(volume, live(audit.Object{APIVersion: "v1", Kind: "PersistentVolume", Name: volume}))
 	case kind == schema.GroupKind{Kind: "Service"} && text("spec", "clusterIP") != "" && text("spec", "clusterIP") != "None":
 		s.remove("spec", "clusterIP")
 		s.remove("spec", "clusterIPs")
 		s.note("it gets a new cluster IP")
 	}
+}
+
+// rebind keeps the name of the volume of a claim if the volume is live and no other claim has it. live is empty if it is not.
+func (s *Step) rebind(volume string, live *unstructured.Unstructured) {
+	const empty = "the claim gets a new, empty volume; the archive does not have the data"
+	ref, _, _ := unstructured.NestedStringMap(live.Object, "spec", "claimRef")
+	isOwn := ref["namespace"] == s.Name.Namespace && ref["name"] == s.Name.Name
+	switch {
+	case live.GetUID() == "":
+		s.note("PersistentVolume %s does not exist, is being deleted, or you have no permission to get it: "+empty, volume)
+	case isOwn && ref["uid"] == string(s.Archived.GetUID()):
+		s.note("PersistentVolume %s exists and names the deleted claim. To bind it, remove its field spec.claimRef.uid", volume)
+		return
+	case len(ref) == 0, isOwn && ref["uid"] == "":
+		s.note("PersistentVolume %s exists, and the claim can bind it", volume)
+		return
+	default:
+		s.note("PersistentVolume %s has claim %s/%s with UID %s: "+empty, volume, ref["namespace"], ref["name"], ref["uid"])
+	}
+	s.remove("spec", "volumeName")
 }
 
 // tokenType is the type of Secrets with the token of a ServiceAccount.

@@ -67,7 +67,7 @@ func (p *planner) settle(s *Step) {
 
 // isLive reports whether an owner of an object exists.
 func (p *planner) isLive(s *Step, o metav1.OwnerReference) bool {
-	return p.live(audit.Object{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: s.Name.Namespace, Name: o.Name}) == o.UID
+	return p.live(audit.Object{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: s.Name.Namespace, Name: o.Name}).GetUID() == o.UID
 }
 
 // setOwners keeps references to owners that live, prepares references to owners that are restored too, and removes all others:

@@ -30,7 +30,13 @@ func live(objects map[string]types.UID) restore.Live {
 	for name, uid := range objects {
 		all[ref(name)] = uid
 	}
-	return func(name audit.Object) types.UID { return all[name] }
+	return func(name audit.Object) *unstructured.Unstructured { return withUID(all[name]) }
+}
+
+func withUID(uid types.UID) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetUID(uid)
+	return o
 }
 
 // isBuiltIn reports whether Kubernetes serves a group of the tests.
@@ -184,12 +190,6 @@ func TestPlan(t *testing.T) {
 			want:   `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {}}`,
 			notes:  []string{"VolumeSnapshot sunset-1 with its data does not exist", "gets a new, empty volume; the archive does not have the data"},
 		},
-		"a claim of a volume that exists says how to bind it": {
-			object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, uid: u1}, spec: {volumeName: pv-1}}`,
-			live:   map[string]types.UID{"v1/PersistentVolume//pv-1": "u5"},
-			want:   `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, annotations: {` + origin + `}}, spec: {volumeName: pv-1}}`,
-			notes:  []string{"remove its field spec.claimRef.uid"},
-		},
 		"a bound volume can be bound by a claim of the same name": {
 			object: `{apiVersion: v1, kind: PersistentVolume, metadata: {name: a, uid: u1, annotations: {pv.kubernetes.io/bound-by-controller: "yes"}}, spec: {claimRef: {namespace: shop, name: c, uid: u7, resourceVersion: "3"}}}`,
 			want:   `{apiVersion: v1, kind: PersistentVolume, metadata: {name: a, annotations: {` + origin + `}}, spec: {claimRef: {namespace: shop, name: c}}}`,
@@ -282,6 +282,32 @@ func TestPlan(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPlanOfAVolume: a claim keeps the name of its volume only if that exists and no other claim has it.
+func TestPlanOfAVolume(t *testing.T) {
+	const empty = "the claim gets a new, empty volume; the archive does not have the data"
+	for claimRef, test := range map[string]struct {
+		keeps bool
+		note  string
+	}{
+		`{}`:                                  {true, "PersistentVolume pv-1 exists, and the claim can bind it"},
+		`{namespace: shop, name: a}`:          {true, "PersistentVolume pv-1 exists, and the claim can bind it"},
+		`{namespace: shop, name: a, uid: u1}`: {true, "remove its field spec.claimRef.uid"},
+		`{namespace: shop, name: a, uid: u9}`: {false, "PersistentVolume pv-1 has claim shop/a with UID u9: " + empty},
+		`{namespace: shop, name: b, uid: u1}`: {false, "PersistentVolume pv-1 has claim shop/b with UID u1: " + empty},
+		`{namespace: dev, name: a, uid: u1}`:  {false, "PersistentVolume pv-1 has claim dev/a with UID u1: " + empty},
+	} {
+		r := record(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, uid: u1}, spec: {volumeName: pv-1}}`)
+		volume := withUID("u5")
+		volume.Object["spec"] = decoded(t, `{claimRef: `+claimRef+`}`)
+		s := restore.Plan([]restore.Record{r}, func(audit.Object) *unstructured.Unstructured { return volume }, restore.Options{BuiltIn: isBuiltIn})[0]
+		_, keeps, _ := unstructured.NestedString(s.Object.Object, "spec", "volumeName")
+		expect.Equal(t, claimRef+" keeps the name", test.keeps, keeps)
+		if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes, test.note) || len(s.Notes) != 1 {
+			t.Errorf("%s: %q, want %q", claimRef, notes, test.note)
+		}
 	}
 }
 

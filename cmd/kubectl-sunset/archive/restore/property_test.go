@@ -26,11 +26,11 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		records, uids := randomRecords(r), map[audit.Object]types.UID{}
-		live := func(name audit.Object) types.UID {
+		live := func(name audit.Object) *unstructured.Unstructured {
 			if _, known := uids[name]; !known {
 				uids[name] = []types.UID{"", types.UID(fmt.Sprint("u", r.IntN(12)))}[r.IntN(5)/4]
 			}
-			return uids[name]
+			return withUID(uids[name])
 		}
 		steps := restore.Plan(records, live, restore.Options{Redacted: r.IntN(2) == 0, BuiltIn: isBuiltIn})
 		if len(steps) != len(records) {
@@ -58,12 +58,12 @@ func check(t *testing.T, seed uint64, steps []*restore.Step, live restore.Live) 
 		}
 		names[s.Name] = true
 		if controller := metav1.GetControllerOf(s.Archived); controller != nil && isRefused(steps, controller.UID) &&
-			live(audit.Object{APIVersion: controller.APIVersion, Kind: controller.Kind, Namespace: s.Name.Namespace, Name: controller.Name}) != controller.UID {
+			live(audit.Object{APIVersion: controller.APIVersion, Kind: controller.Kind, Namespace: s.Name.Namespace, Name: controller.Name}).GetUID() != controller.UID {
 			t.Fatalf("seed %d: %s is restored without its controller %s", seed, s.Name, controller.UID)
 		}
 		for _, owner := range o.GetOwnerReferences() {
 			ref := audit.Object{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: s.Name.Namespace, Name: owner.Name}
-			if live(ref) != owner.UID && !strings.HasPrefix(string(owner.UID), "new-") {
+			if live(ref).GetUID() != owner.UID && !strings.HasPrefix(string(owner.UID), "new-") {
 				t.Fatalf("seed %d: %s refers to %s, which does not exist", seed, s.Name, owner.UID)
 			}
 		}

@@ -57,9 +57,9 @@ type Step struct {
 	restored map[int]types.UID // by position of an owner reference: the former UID of an owner that is restored before
 }
 
-// Live returns the UID of the object of the cluster with a name; empty if there is none, it is being deleted, or the user has no
+// Live returns the object of the cluster with a name; an empty one if there is none, it is being deleted, or the user has no
 // permission to get it. The namespace of a cluster-scoped object does not matter.
-type Live func(name audit.Object) types.UID
+type Live func(name audit.Object) *unstructured.Unstructured
 
 // Plan returns the steps that restore records, in the order in which to carry them out: namespaces, CustomResourceDefinitions,
 // ServiceAccounts, other cluster-scoped objects, those of each namespace by group, kind and name, and in any case owners before their
@@ -135,7 +135,7 @@ func (p *planner) refuse(s *Step) string {
 		return "the selection has a newer record of an object of this name"
 	case len(s.Redacted) > 0 && !p.options.Redacted:
 		return fmt.Sprintf("values are not in the record: %s; to restore it without them, use --redacted", strings.Join(s.Redacted, ", "))
-	case s.Snapshot != "" && p.live(s.snapshot()) != "":
+	case s.Snapshot != "" && p.live(s.snapshot()).GetUID() != "":
 		return fmt.Sprintf("VolumeSnapshot %s has its data; to restore it with the data: kubectl sunset restore pvc/%s -n %s --from %[1]s", s.Snapshot, s.Name.Name, s.Name.Namespace)
 	}
 	return p.refuseOver(s)

@@ -7,10 +7,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
-	"github.com/sunset-k8s/sunset/policy/audit"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
@@ -134,7 +132,7 @@ func TestChooser(t *testing.T) {
 func TestPlanOfAClaim(t *testing.T) {
 	s, err := restore.ReadSnapshot(fixture.Decode(t, volumeSnapshot))
 	expect.NoError(t, err)
-	steps := restore.Plan([]restore.Record{s.Record()}, func(audit.Object) types.UID { return "" }, restore.Options{BuiltIn: func(string) bool { return true }})
+	steps := restore.Plan([]restore.Record{s.Record()}, live(nil), restore.Options{BuiltIn: func(string) bool { return true }})
 	expect.Equal(t, "steps", 1, len(steps))
 	expect.Equal(t, "claim", fixture.Decode(t, `
 apiVersion: v1

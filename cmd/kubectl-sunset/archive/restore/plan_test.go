@@ -426,6 +426,22 @@ func TestPlanWithoutManager(t *testing.T) {
 	}
 }
 
+// TestSetRestored: the same record restored an object before, also from the archive under another name.
+func TestSetRestored(t *testing.T) {
+	const segment = "segments/2026/03/01/x.jsonl.zst#0"
+	for origin, want := range map[string]bool{
+		"history/" + segment + " u1": true, "s3://bucket/segments/" + segment + " u1": true, "history/" + segment + "1 u1": false, "history/" + segment + " u2": false,
+		"history u1": false, "VolumeSnapshot/a u1": false, " ": false,
+	} {
+		r := record(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}}`)
+		s := restore.Plan([]restore.Record{r}, live(nil), restore.Options{BuiltIn: isBuiltIn})[0]
+		before, uid, _ := strings.Cut(origin, " ")
+		object := withUID("u3")
+		object.SetAnnotations(map[string]string{"sunset-k8s.io/restored-from": before, "sunset-k8s.io/restored-uid": uid})
+		expect.Equal(t, origin, want, s.SetRestored(object))
+	}
+}
+
 // TestPlanNewest: of several records of one name, the newest is restored.
 func TestPlanNewest(t *testing.T) {
 	older := record(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}}`)

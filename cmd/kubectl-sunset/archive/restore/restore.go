@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
+	"github.com/sunset-k8s/sunset/policy/archive"
 	"github.com/sunset-k8s/sunset/policy/archive/redact"
 	"github.com/sunset-k8s/sunset/policy/audit"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -232,12 +233,18 @@ func (s *Step) Refuse(why string) { s.Object, s.Status, s.Why = nil, nil, why }
 // SetRestored reports whether a live object was restored from this record before. If so, the step has nothing to create.
 func (s *Step) SetRestored(live *unstructured.Unstructured) bool {
 	origin := live.GetAnnotations()
-	s.Before = origin[v1alpha1.RestoredFromAnnotation] == s.From && origin[v1alpha1.RestoredUIDAnnotation] == string(s.Archived.GetUID()) &&
+	s.Before = place(origin[v1alpha1.RestoredFromAnnotation]) == place(s.From) && origin[v1alpha1.RestoredUIDAnnotation] == string(s.Archived.GetUID()) &&
 		live.GetUID() != "" && live.GetDeletionTimestamp() == nil
 	if s.Before {
 		s.Object, s.Notes = nil, nil
 	}
 	return s.Before
+}
+
+// place returns the part of Record.From that identifies the record: an archive can have a name and several URLs, and the name of the
+// segment has a digest.
+func place(from string) string {
+	return from[max(0, strings.LastIndex(from, archive.SegmentPrefix)):]
 }
 
 // Write writes a paragraph about each object in the order of the steps, and the numbers. Without created, the steps are a plan.

@@ -57,6 +57,8 @@ func (p *planner) settle(s *Step) {
 	}
 	p.settle(owner)
 	switch {
+	case owner.Older:
+		s.Older, s.Why = true, fmt.Sprintf("it belongs to an older record, that of %s %s", manager.Kind, manager.Name)
 	case owner.Why != "":
 		s.Why = fmt.Sprintf("its owner %s %s is not restored, and nothing else would manage or delete it; to view it: kubectl sunset archive get", manager.Kind, manager.Name)
 	case metav1.GetControllerOf(s.Archived) != nil && owner.runsToCompletion() && !s.runsToCompletion():

@@ -442,14 +442,15 @@ func TestSetRestored(t *testing.T) {
 	}
 }
 
-// TestPlanNewest: of several records of one name, the newest is restored.
+// TestPlanNewest: of several records of one name, the newest is restored. What the older object owned is not, and that is no error.
 func TestPlanNewest(t *testing.T) {
+	owned := record(t, `{apiVersion: v1, kind: Secret, metadata: {name: b, namespace: shop, uid: u3, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: a, uid: u1}]}}`)
 	older := record(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}}`)
 	newer := record(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u2}}`)
 	newer.ArchivedAt = newer.ArchivedAt.Add(time.Hour)
-	for _, records := range [][]restore.Record{{older, newer}, {newer, older}} {
+	for _, records := range [][]restore.Record{{older, newer, owned}, {owned, newer, older}} {
 		for _, s := range restore.Plan(records, live(nil), restore.Options{BuiltIn: isBuiltIn}) {
-			if isNewer := s.Archived.GetUID() == "u2"; isNewer != (s.Why == "") {
+			if isNewer := s.Archived.GetUID() == "u2"; isNewer != (s.Why == "") || isNewer == s.Older {
 				t.Errorf("%s: %q", s.Archived.GetUID(), s.Why)
 			}
 		}

@@ -108,10 +108,13 @@ func canChange(r metav1.APIResource) bool {
 // Serving returns a kind as the cluster serves it in exactly this version.
 func (c *Cluster) Serving(kind schema.GroupVersionKind) (Kind, error) {
 	served, err := c.served(kind.GroupKind(), kind.Version)
-	if err != nil {
-		err = fmt.Errorf("%w; ensure that its CustomResourceDefinition is installed", err)
+	if err == nil {
+		return served, nil
 	}
-	return served, err
+	if other := c.Preferred(kind.GroupKind()); !other.Empty() {
+		return served, fmt.Errorf("%w; the cluster serves %s: change the manifest to this version, and create the object with kubectl", err, other.GroupVersion())
+	}
+	return served, fmt.Errorf("%w; ensure that its CustomResourceDefinition is installed", err)
 }
 
 // Rediscover finds out again which kinds the cluster serves.
@@ -122,12 +125,15 @@ func IsBuiltIn(group string) bool {
 	return scheme.Scheme.IsGroupRegistered(group) || group == "apiextensions.k8s.io"
 }
 
-// Live gets the object with a name; an empty one if there is none, or the cluster does not serve its kind. The namespace of a
-// cluster-scoped object does not matter.
+// Live gets the object with a name, in another version if the cluster does not serve that one; an empty one if there is none, or the
+// cluster does not serve its kind. The namespace of a cluster-scoped object does not matter.
 func (c *Cluster) Live(ctx context.Context, name audit.Object) (*unstructured.Unstructured, error) {
-	object, err := c.Owner(ctx, policy.Owner{Kind: schema.FromAPIVersionAndKind(name.APIVersion, name.Kind), Name: name.Name}, name.Namespace)
+	kind := schema.FromAPIVersionAndKind(name.APIVersion, name.Kind)
+	object, err := c.Owner(ctx, policy.Owner{Kind: kind, Name: name.Name}, name.Namespace)
 	if meta.IsNoMatchError(err) {
-		err = nil
+		if kind, err = c.Preferred(kind.GroupKind()), nil; !kind.Empty() {
+			object, err = c.Owner(ctx, policy.Owner{Kind: kind, Name: name.Name}, name.Namespace)
+		}
 	}
 	return &unstructured.Unstructured{Object: object}, err
 }

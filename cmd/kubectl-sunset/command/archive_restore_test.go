@@ -288,6 +288,27 @@ func TestArchiveRestoreOwner(t *testing.T) {
 	expect.Equal(t, "owners", 1, len(s.object(t, "/api/v1/namespaces/dev/secrets/owned").GetOwnerReferences()))
 }
 
+// TestArchiveOtherVersion: objects are found in the version that the cluster serves, also if it does not serve that of the record.
+func TestArchiveOtherVersion(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"example.com/v1beta1","kind":"Widget","metadata":{"name":"w","uid":"u1","resourceVersion":"5"}}`},
+		{object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"owned","namespace":"dev","uid":"u2","resourceVersion":"5",
+			"ownerReferences":[{"apiVersion":"example.com/v1beta1","kind":"Widget","name":"live","uid":"u3"}]}}`},
+	}))
+	s.serve("example.com", "widgets", "Widget")
+	const widget = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"uid":%q}}`
+	s.store("/apis/example.com/v1/widgets/live", fmt.Sprintf(widget, "live", "u3"))
+	s.store("/apis/example.com/v1/widgets/w", fmt.Sprintf(widget, "w", "u1"))
+	wants(t, s.run(t, "", "archive", "diff", "widgets"), command.ExitFindings, "-apiVersion: example.com/v1beta1\n+apiVersion: example.com/v1\n")
+	delete(s.pages, "/apis/example.com/v1/widgets/w")
+	got := s.run(t, "", "archive", "restore", "-A")
+	wants(t, got, command.ExitFindings, "Secret/dev/owned would be restored\n",
+		`Widget.example.com/w not restored: no matches for kind "Widget" in version "example.com/v1beta1"; the cluster serves example.com/v1: change the manifest`)
+	if strings.Contains(got.out, "owner reference removed") {
+		t.Error(got.out)
+	}
+}
+
 // TestArchiveRestoreURL: of the archive at a URL, the command restores only what the user selects.
 func TestArchiveRestoreURL(t *testing.T) {
 	url := newArchived(t)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive/restore"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/policy/audit"
 )
@@ -52,6 +53,8 @@ func newArchiveDiff(streams genericiooptions.IOStreams, now time.Time) *cobra.Co
 			if kind, _ := content.Kind(); live.Object != nil && kind == (schema.GroupKind{Kind: "Secret"}) { // it has only metadata
 				maps.DeleteFunc(object.Object, func(field string, _ any) bool { _, ok := live.Object[field]; return !ok })
 			}
+			restore.RemoveGenerated(object)
+			restore.RemoveGenerated(live)
 			one, err := writeDifference(streams.Out, "live", object, live)
 			differs = differs || one
 			return err

@@ -74,7 +74,8 @@ const archiveLogsExamples = `  # Print the logs of all Pods of a deleted Job
   kubectl sunset archive logs pod/report-x7k2p -n team-a -c main`
 
 const archiveDiffHelp = `Compare archived objects with the objects of the same names in the cluster, as kubectl diff does. Of several records of
-an object, the command compares the newest. Of Secrets, it compares only metadata.` + archiveSelectionHelp
+an object, the command compares the newest. It leaves out fields that only the API server sets, such as uid. Of Secrets,
+it compares only metadata.` + archiveSelectionHelp
 
 const archiveDiffExamples = `  # How does the ConfigMap differ from the one that was deleted?
   kubectl sunset archive diff configmap/settings -n team-a`

@@ -292,15 +292,16 @@ func TestArchiveKindOfTheCluster(t *testing.T) {
 
 func TestArchiveDiff(t *testing.T) {
 	s := newArchiveServer(t, newArchived(t))
-	wants(t, s.run(t, "", "archive", "diff", "job/report"), command.ExitFindings, "-  uid: u1\n")
-	s.store("/apis/batch/v1/namespaces/dev/jobs/report", archived[0].object)
+	wants(t, s.run(t, "", "archive", "diff", "job/report"), command.ExitFindings, "-  name: report\n")
+	recreated := strings.NewReplacer(`"uid":"u1","resourceVersion":"5"`, `"uid":"u9","resourceVersion":"8","generation":1`, "2026-02-20", "2026-02-28").Replace(archived[0].object)
+	s.store("/apis/batch/v1/namespaces/dev/jobs/report", recreated)
 	expect.Equal(t, "equal", ran{}, s.run(t, "", "archive", "diff", "job/report"), gocmp.AllowUnexported(ran{}))
-	s.store("/apis/batch/v1/namespaces/dev/jobs/report", strings.Replace(archived[0].object, `"parallelism":2`, `"parallelism":3`, 1))
+	s.store("/apis/batch/v1/namespaces/dev/jobs/report", strings.Replace(recreated, `"parallelism":2`, `"parallelism":3`, 1))
 	wants(t, s.run(t, "", "archive", "diff", "job/report"), command.ExitFindings, "-  parallelism: 2\n+  parallelism: 3\n")
 	wants(t, s.run(t, "", "archive", "diff", "secret/token", "-n", "prod"), command.ExitFindings, "-type: Opaque\n")
-	s.store("/api/v1/namespaces/prod/secrets/token", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"token","namespace":"prod","uid":"u3","resourceVersion":"6"}}`)
+	s.store("/api/v1/namespaces/prod/secrets/token", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"token","namespace":"prod","uid":"u3","resourceVersion":"6","labels":{"a":"b"}}}`)
 	s.list("/api/v1/namespaces/prod/secrets", "v1", "Secret", []string{`{"metadata":{"name":"token"}}`})
-	wants(t, s.run(t, "", "archive", "diff", "secret/token", "-n", "prod"), command.ExitFindings, "-  resourceVersion: \"5\"\n+  resourceVersion: \"6\"\n")
+	wants(t, s.run(t, "", "archive", "diff", "secret/token", "-n", "prod"), command.ExitFindings, "+  labels:\n+    a: b\n   name: token\n")
 }
 
 // TestDifferenceOfSecrets: no difference shows a value of a Secret.

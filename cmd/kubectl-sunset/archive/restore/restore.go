@@ -153,15 +153,19 @@ func (p *planner) refuseOver(s *Step) string {
 	return ""
 }
 
-// generated are the fields of metadata that only the API server sets.
 var generated = []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"}
+
+// RemoveGenerated removes the fields of metadata that only the API server sets.
+func RemoveGenerated(o *unstructured.Unstructured) {
+	for _, field := range generated {
+		unstructured.RemoveNestedField(o.Object, "metadata", field)
+	}
+}
 
 // prepare sets the object to create.
 func (p *planner) prepare(s *Step) {
 	s.Object = s.Archived.DeepCopy()
-	for _, field := range generated {
-		s.remove("metadata", field)
-	}
+	RemoveGenerated(s.Object)
 	if finalizers := s.Object.GetFinalizers(); len(finalizers) > 0 && !p.options.Finalizers {
 		s.remove("metadata", "finalizers")
 		s.note("finalizers removed: %s; to restore them, use --finalizers", strings.Join(finalizers, ", "))

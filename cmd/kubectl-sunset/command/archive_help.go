@@ -104,8 +104,8 @@ restored, you can repeat the command after you have removed the cause: it contin
 
 Without names of kinds, it restores all kinds: of a namespace with -n, together with the Namespace itself if that was
 archived; or everything that a policy deleted, with --policy, --since and --until. Without names of objects or --uid, it
-restores only objects with the results deleted and gone, and with --kept also kept. With --url, it restores nothing
-without a selection; -A selects the whole archive. Namespaces, CustomResourceDefinitions and owners come first. The
+restores only objects with the results deleted and gone, and with --kept also kept. It restores nothing without a
+selection; -A selects the whole archive. Namespaces, CustomResourceDefinitions and owners come first. The
 cluster must serve the kinds of the objects in the versions of the records, unless the command restores their
 CustomResourceDefinitions too. You need permission to create the objects, also for a dry run, and to get their owners.
 If you interrupt the command with Ctrl-C, it completes the present object and prints what it has restored and what it has

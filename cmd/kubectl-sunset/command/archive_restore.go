@@ -49,13 +49,13 @@ func newArchiveRestore(streams genericiooptions.IOStreams, now time.Time) *cobra
 	return r.complete(c, r.run)
 }
 
-// requireSelection returns an error if the command would restore the whole archive at a URL, although the user did not ask for that: it
-// may be the archive of another cluster.
+// requireSelection returns an error if the command would restore all of the namespace of the kubeconfig, or of the archive at a URL,
+// which may be that of another cluster, although the user did not ask for that.
 func (r *archiveRestore) requireSelection(args []string) error {
 	isSelected := len(args) > 0 || r.allNamespaces || !r.since.time.IsZero() || !r.until.time.IsZero() ||
 		r.namespace != "" || r.labels != "" || r.selection.Policy != "" || r.selection.UID != "" || r.condition != ""
-	if r.url != "" && !isSelected {
-		return errors.New("with --url, choose what to restore: objects such as job/report, -n, -l, --policy, --uid, --cel, --since or --until; -A restores the whole archive")
+	if !isSelected {
+		return errors.New("choose what to restore: objects such as job/report, -l, --policy, --uid, --cel, --since or --until; -n restores a whole namespace, and -A the whole archive")
 	}
 	return nil
 }

@@ -309,12 +309,14 @@ func TestArchiveOtherVersion(t *testing.T) {
 	}
 }
 
-// TestArchiveRestoreURL: of the archive at a URL, the command restores only what the user selects.
+// TestArchiveRestoreURL: the command restores only what the user selects, of the archive of the cluster and of one at a URL.
 func TestArchiveRestoreURL(t *testing.T) {
 	url := newArchived(t)
 	s := newArchiveServer(t, url)
 	for _, args := range [][]string{{}, {"--kept"}, {"--policy", ""}} {
-		wants(t, s.run(t, "", "archive", append([]string{"restore", "--yes", "--url", url}, args...)...), command.ExitError, "with --url, choose what to restore", "-A restores the whole archive")
+		for _, source := range [][]string{{"restore", "--yes"}, {"restore", "--yes", "--url", url}} {
+			wants(t, s.run(t, "", "archive", slices.Concat(source, args)...), command.ExitError, "choose what to restore: ", "-A the whole archive")
+		}
 	}
 	for _, args := range []string{"job/mail", "-A -l team=x", "-n prod", "-l team=a", "--policy batch", "--uid u2", "--cel record.uid=='u2'", "--since 3d", "--until 1d"} {
 		if got := s.run(t, "", "archive", append([]string{"restore", "--url", url}, strings.Fields(args)...)...); got.code == command.ExitError {

@@ -22,6 +22,7 @@ type Verification struct {
 	Expired                int      // segments that the index names and the store does not have any more
 	NotIndexed             []string // segments that no index object covers; searches read them
 	Encrypted              int      // objects that were not read, because no identity decrypts them; their digests are right
+	EncryptedIndex         int      // index objects among them: segments that only these name can be missing, and are not in Missing
 	Unrelated              []string // objects below segments/ and index/ that are not part of an archive
 }
 
@@ -45,6 +46,7 @@ func (r *Reader) Verify(ctx context.Context, keep Retention, now time.Time, prog
 	if err != nil {
 		return v.found, err
 	}
+	v.found.EncryptedIndex = v.found.Encrypted
 	segments, err := v.list(ctx, SegmentPrefix) // after the index, which so names none that is written later
 	if err != nil {
 		return v.found, err

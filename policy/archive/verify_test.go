@@ -66,6 +66,7 @@ func TestVerifyWithUnreadableIndex(t *testing.T) {
 	expect.NoError(t, err)
 	expect.Equal(t, "missing", []string{gone.Name}, v.Missing)
 	expect.Equal(t, "encrypted", 2, v.Encrypted)
+	expect.Equal(t, "encrypted index objects", 1, v.EncryptedIndex)
 	expect.Equal(t, "not indexed", 0, len(v.NotIndexed))
 }
 

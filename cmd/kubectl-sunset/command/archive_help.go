@@ -83,7 +83,7 @@ const archiveDiffExamples = `  # How does the ConfigMap differ from the one that
 const archiveVerifyHelp = `Read the whole archive and check it: that every object has the digest in its name, that every record can be decoded, and
 that no segment is missing that the index names. Segments of days older than spec.retain count as expired; with --url, or
 without spec.retain, those that are older than all others do. Of objects that it cannot decrypt, the command checks only
-the digests.` + archiveExitCodes
+the digests: of an encrypted archive, it finds no missing segments without --identity.` + archiveExitCodes
 
 const archiveVerifyExamples = `  # Is the archive intact?
   kubectl sunset archive verify`

@@ -68,6 +68,9 @@ func writeVerification(w io.Writer, name string, v records.Verification, keep re
 	if v.Encrypted > 0 {
 		unknown += fmt.Sprintf("; without their keys, only the digests of %s were checked", preview.Count(v.Encrypted, "object"))
 	}
+	if v.EncryptedIndex > 0 {
+		unknown += fmt.Sprintf("; missing segments of %s were not looked for; use --identity FILE", preview.Count(v.EncryptedIndex, "index object"))
+	}
 	verdict := style.Good("intact")
 	switch {
 	case !v.OK():

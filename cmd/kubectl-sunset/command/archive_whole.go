@@ -111,7 +111,7 @@ func newArchiveCompact(streams genericiooptions.IOStreams, now time.Time) *cobra
 		}
 		fmt.Fprintf(streams.ErrOut, "%s copied into %s.\n", preview.Count(copies.Records, "record"), preview.Count(len(files), "file"))
 		for _, unread := range copies.Unread {
-			fmt.Fprintln(streams.ErrOut, "error:", text.Escape(unread.Error()))
+			fmt.Fprintln(streams.ErrOut, "error:", text.Escape(explainArchive(unread).Error()))
 		}
 		if err == nil && len(copies.Unread) > 0 {
 			return errFindings

@@ -46,7 +46,8 @@ type Compactor struct {
 }
 
 // Run copies all days that are over and that it has not copied yet. It returns the names of the files that it wrote, also with an error,
-// which is one of the store. It does not copy a day with an object that cannot be read, and continues with the next day.
+// which is one of the store. It does not copy a day with an object that cannot be read, and continues with the next day. Without
+// identities, an encrypted object is an error.
 func (c *Compactor) Run(ctx context.Context, now time.Time) (files []string, err error) {
 	segments, err := days(ctx, c.From.Bucket, archive.SegmentPrefix, segmentLayout)
 	if err != nil {
@@ -66,6 +67,8 @@ func (c *Compactor) Run(ctx context.Context, now time.Time) (files []string, err
 		}
 		data, records, err := c.read(ctx, day)
 		switch {
+		case errors.Is(err, archive.ErrEncrypted) && len(c.From.Identities) == 0: // so are the next days
+			return files, onDay(day, err)
 		case archive.IsOfObject(err):
 			c.Unread = append(c.Unread, onDay(day, err))
 			continue

@@ -192,6 +192,16 @@ func TestRunEncrypted(t *testing.T) {
 	files, err = c.Run(t.Context(), day.Add(72*time.Hour))
 	expect.NoError(t, err)
 	expect.Equal(t, "files in another bucket", 2, len(files))
+
+	c.To, c.From.Identities = open(t), nil
+	files, err = c.Run(t.Context(), day.Add(72*time.Hour))
+	if !errors.Is(err, archive.ErrEncrypted) || !strings.Contains(err.Error(), "day 2026-03-02: ") || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	c.From.Identities = []age.Identity{must(age.GenerateX25519Identity())}
+	_, err = c.Run(t.Context(), day.Add(72*time.Hour))
+	expect.NoError(t, err)
+	expect.Equal(t, "days that another identity cannot read", 1, len(c.Unread))
 }
 
 func must[T any](value T, err error) T {

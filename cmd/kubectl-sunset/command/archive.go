@@ -64,7 +64,7 @@ func (a *archiveCommand) complete(c *cobra.Command, run func(context.Context, *o
 	flags.Var(&a.since, "since", "only deletions from this time on: RFC 3339, or a duration before now such as 7d")
 	flags.Var(&a.until, "until", "only deletions before this time: RFC 3339, or a duration before now such as 7d")
 	c.Flag("since").DefValue, c.Flag("until").DefValue = "", ""
-	a.addSource(c, func(ctx context.Context, from *openArchive, args []string) error {
+	a.addSource(c, &a.namespace, func(ctx context.Context, from *openArchive, args []string) error {
 		from.Skip = from.unread.add
 		err := a.find(ctx, from, args)
 		isMissing := err == nil && a.noteMissing(from)

@@ -47,10 +47,10 @@ type openArchive struct {
 }
 
 // addSource adds the flags of the archive and of the connection, and lets the command run with the archive. The command must have its
-// other flags already.
-func (s *archiveSource) addSource(c *cobra.Command, run func(ctx context.Context, from *openArchive, args []string) error) *cobra.Command {
+// other flags already. Flag -n sets namespace; if that is nil, there is no -n.
+func (s *archiveSource) addSource(c *cobra.Command, namespace *string, run func(ctx context.Context, from *openArchive, args []string) error) *cobra.Command {
 	c.Use += " [--archive NAME | --url URL]"
-	s.addFlags(c, "namespace of the objects; the default is the namespace of the kubeconfig, or all with --url")
+	s.addFlags(c, namespace, "namespace of the objects; the default is the namespace of the kubeconfig, or all with --url")
 	c.ValidArgsFunction = cobra.NoFileCompletions
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return explainArchive(s.open(c.Context(), func(from *openArchive) error { return run(c.Context(), from, args) }))
@@ -58,13 +58,13 @@ func (s *archiveSource) addSource(c *cobra.Command, run func(ctx context.Context
 	return c
 }
 
-func (s *archiveSource) addFlags(c *cobra.Command, namespace string) {
+func (s *archiveSource) addFlags(c *cobra.Command, namespace *string, help string) {
 	flags := c.Flags()
 	flags.StringVar(&s.name, "archive", "", "name of the RetentionArchive; the default is the only one of the cluster")
 	flags.StringVar(&s.url, "url", "", "URL of the archive, such as s3://BUCKET/PREFIX?region=REGION; the command then does not look for a RetentionArchive")
 	flags.StringVar(&s.identity, "identity", "", "file with private keys of age, to decrypt the archive")
 	c.MarkFlagsMutuallyExclusive("archive", "url")
-	s.connection.add(c, &s.namespace, namespace)
+	s.connection.add(c, namespace, help)
 	completeNames(c, &s.connection, "archive", cobra.ShellCompDirectiveNoFileComp, cluster.ArchiveKind)
 }
 

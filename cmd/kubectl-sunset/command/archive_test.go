@@ -348,4 +348,7 @@ func TestArchiveCompact(t *testing.T) {
 	got := run(t, "", "archive", "compact", "--url", url)
 	wants(t, got, command.ExitOK, "parquet/month=2026-02/20260227-", "5 records copied into 1 file.")
 	wants(t, run(t, "", "archive", "compact", "--url", url), command.ExitOK, "0 records copied into 0 files.")
+	for _, whole := range []string{"compact", "verify"} {
+		wants(t, run(t, "", "archive", whole, "--url", url, "-n", "dev"), command.ExitError, "unknown shorthand flag: 'n'")
+	}
 }

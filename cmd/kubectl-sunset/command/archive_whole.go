@@ -27,7 +27,7 @@ func newArchiveVerify(streams genericiooptions.IOStreams, now time.Time) *cobra.
 		Long:    archiveVerifyHelp,
 		Example: archiveVerifyExamples,
 		Args:    cobra.NoArgs,
-	}, func(ctx context.Context, from *openArchive, _ []string) error {
+	}, nil, func(ctx context.Context, from *openArchive, _ []string) error {
 		progress := terminal.StartProgress(streams.ErrOut, "objects of the archive verified")
 		found, err := from.Verify(ctx, from.retention, now, progress.Set)
 		progress.Stop()
@@ -92,7 +92,7 @@ func newArchiveCompact(streams genericiooptions.IOStreams, now time.Time) *cobra
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().StringVar(&to, "to", "", "URL for the Parquet files; the default is the archive itself, if it is not encrypted")
-	return s.addSource(c, func(ctx context.Context, from *openArchive, _ []string) error {
+	return s.addSource(c, nil, func(ctx context.Context, from *openArchive, _ []string) error {
 		progress := terminal.StartProgress(streams.ErrOut, "records copied")
 		defer progress.Stop()
 		copies := &compact.Compactor{From: from.Reader, To: from.Bucket, Progress: progress.Set}

@@ -42,7 +42,7 @@ func newWho(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	c.Flags().StringArrayVarP(&w.files, "filename", "f", nil, `file with a log of Sunset, CloudEvents of it, or an audit log of the API server; "-" for standard input; can be repeated`)
 	w.output.add(c)
-	w.addFlags(c, "namespace of the object; the default is the namespace of the kubeconfig, or any namespace with -f or --url")
+	w.addFlags(c, &w.namespace, "namespace of the object; the default is the namespace of the kubeconfig, or any namespace with -f or --url")
 	c.Flag("archive").Usage = "name of the RetentionArchive to search; the default is all of the cluster, or none with -f"
 	c.ValidArgsFunction = completeObject(&w.connection)
 	return c

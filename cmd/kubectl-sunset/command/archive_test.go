@@ -270,7 +270,7 @@ func TestArchiveEncrypted(t *testing.T) {
 	wants(t, run(t, "", "archive", "ls", "--url", url, "--identity", "testdata/invalid.yaml"), command.ExitError, "not the private keys of age")
 	wants(t, run(t, "", "archive", "compact", "--url", url, "--identity", file), command.ExitError, "choose another place for them, with --to URL")
 	wants(t, run(t, "", "archive", "compact", "--url", url), command.ExitError, "use --identity FILE")
-	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitOK, "1 segment, 0 records", "no damage found; without their keys, only the digests of 2 objects were checked; missing segments of 1 index object were not looked for; use --identity FILE\n")
+	wants(t, run(t, "", "archive", "verify", "--url", url), command.ExitOK, "1 segment, 0 records", "no damage found; without their keys, only the digests of 2 objects were checked; missing segments were not looked for in 1 index object; use --identity FILE\n")
 	wants(t, run(t, "", "archive", "verify", "--url", url, "--identity", file), command.ExitOK, ": intact\n")
 }
 

@@ -69,7 +69,7 @@ func writeVerification(w io.Writer, name string, v records.Verification, keep re
 		unknown += fmt.Sprintf("; without their keys, only the digests of %s were checked", preview.Count(v.Encrypted, "object"))
 	}
 	if v.EncryptedIndex > 0 {
-		unknown += fmt.Sprintf("; missing segments of %s were not looked for; use --identity FILE", preview.Count(v.EncryptedIndex, "index object"))
+		unknown += fmt.Sprintf("; missing segments were not looked for in %s; use --identity FILE", preview.Count(v.EncryptedIndex, "index object"))
 	}
 	verdict := style.Good("intact")
 	switch {

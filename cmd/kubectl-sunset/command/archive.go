@@ -118,7 +118,7 @@ func (a *archiveCommand) find(ctx context.Context, from *openArchive, args []str
 	return err
 }
 
-// noteMissing says that there are no records, or none of objects that the user names. It reports whether some of these are missing.
+// noteMissing names the objects that the user names and the archive lacks, or notes that nothing was found. It reports whether an object is missing.
 func (a *archiveCommand) noteMissing(from *openArchive) bool {
 	var names []string
 	for _, o := range a.selection.Missing(from.entries) {

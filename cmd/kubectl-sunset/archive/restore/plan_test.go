@@ -442,7 +442,7 @@ func TestSetRestored(t *testing.T) {
 	}
 }
 
-// TestPlanNewest: of several records of one name, the newest is restored. What the older object owned stays in the archive, without an error.
+// TestPlanNewest: of several records of one name, the newest is restored. Objects that the older one owned stay in the archive, without an error.
 func TestPlanNewest(t *testing.T) {
 	owned := record(t, `{apiVersion: v1, kind: Secret, metadata: {name: b, namespace: shop, uid: u3, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: a, uid: u1}]}}`)
 	older := record(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}}`)

@@ -176,7 +176,7 @@ var archiveTable = map[string]Mutant{
 	},
 	"archive: a restore takes any object of the name for what it restored before": {
 		File: "cmd/kubectl-sunset/archive/restore/restore.go", Test: "./cmd/kubectl-sunset/command TestArchiveRestoreRepeated",
-		Old: "s.Before = origin[v1alpha1.RestoredFromAnnotation] == s.From &&",
+		Old: "s.Before = place(origin[v1alpha1.RestoredFromAnnotation]) == place(s.From) &&",
 		New: "s.Before = len(origin) > 0 &&",
 	},
 	"archive: a dependent is restored although its manager is not": {
@@ -200,9 +200,9 @@ var archiveTable = map[string]Mutant{
 		New: "if m.UID == f.UID && slices.Equal(",
 	},
 	"archive: a selection restores what another client deleted": {
-		File: "cmd/kubectl-sunset/archive/selection.go", Test: "./cmd/kubectl-sunset/command TestArchiveRestoreResults",
-		Old: "if isDone || isNamed {",
-		New: "if isDone || isNamed || e.Result != \"\" {",
+		File: "cmd/kubectl-sunset/archive/left_out.go", Test: "./cmd/kubectl-sunset/command TestArchiveRestoreResults",
+		Old: "if !isKept && (isDone || isNamed) {",
+		New: "if !isKept && (isDone || isNamed || e.Result != \"\") {",
 	},
 	"archive: a damaged index object hides its segments": {
 		File: "policy/archive/find.go", Test: "./policy/archive TestSkip",

@@ -55,10 +55,7 @@ func (f *Flags) AddGates(gates features.Gates) {
 	f.Var(gates, "feature-gates", "features to enable or disable, such as References=false:\n"+strings.Join(gates.KnownFeatures(), "\n"))
 }
 
-const (
-	auditFlag   = "audit-records"
-	auditLogger = "audit"
-)
+const auditFlag = "audit-records"
 
 // AddAudit adds the flag for audit records.
 func (f *Flags) AddAudit(format *string) {
@@ -149,7 +146,7 @@ func (r readable) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore
 	case e.Level == zapcore.InfoLevel && isRoutine(e.Message):
 		e.Level = zapcore.DebugLevel
 	}
-	if !r.Core.Enabled(e.Level) && e.LoggerName != auditLogger {
+	if !r.Core.Enabled(e.Level) && e.LoggerName != audit.LoggerName {
 		return checked
 	}
 	return checked.AddCore(e, r)

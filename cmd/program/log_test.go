@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/sunset-k8s/sunset/controllers/audit"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -53,7 +54,7 @@ func TestAuditRecordsAreWrittenAtEveryLevel(t *testing.T) {
 	expect.NoError(t, f.FlagSet.Parse([]string{"--zap-log-level=error"}))
 	logger := f.logger()
 	logger.Info("policy read")
-	logger.WithName("audit").Info("object deleted")
+	logger.WithName(audit.LoggerName).Info("object deleted")
 	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); len(lines) != 1 || !strings.Contains(lines[0], "object deleted") {
 		t.Errorf("logged %q", lines)
 	}

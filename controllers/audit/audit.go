@@ -33,6 +33,9 @@ const (
 	MetricHelp = "Audit records that could not be written as CloudEvents to standard output."
 )
 
+// LoggerName is the name of Writer.Log. Lines of this logger are written at every log level: see package program.
+const LoggerName = "audit"
+
 // Formats returns all values of Writer.Format.
 func Formats() []string { return []string{Log, CloudEvents, None} }
 

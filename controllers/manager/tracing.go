@@ -15,7 +15,7 @@ import (
 
 // audit returns what writes the audit records.
 func (c *Config) audit() *audit.Writer {
-	return &audit.Writer{Format: c.AuditRecords, Log: log.Log.WithName("audit"), Out: os.Stdout, Controller: c.Identity, Failed: metrics.AuditErrors.Inc}
+	return &audit.Writer{Format: c.AuditRecords, Log: log.Log.WithName(audit.LoggerName), Out: os.Stdout, Controller: c.Identity, Failed: metrics.AuditErrors.Inc}
 }
 
 // startTracing starts to export traces, if there is an endpoint.

@@ -191,7 +191,7 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	removals, reports := liveness.New("removals", c.Clock), liveness.New("reports", c.Clock)
 	loop := &pressureLoop{clock: c.Clock, node: node, disk: disk, metrics: c.registered, pulse: reports}
 	counters := &removalCounters{summary: node.Summary, pressed: loop.pressed, metrics: c.registered}
-	records := &audit.Writer{Format: c.AuditRecords, Log: log.Log.WithName("audit"), Out: os.Stdout, Controller: c.Node, Node: c.Node, Failed: c.registered.auditErrors.Inc}
+	records := &audit.Writer{Format: c.AuditRecords, Log: log.Log.WithName(audit.LoggerName), Out: os.Stdout, Controller: c.Node, Node: c.Node, Failed: c.registered.auditErrors.Inc}
 	node.Late = func(r retention.Removal) {
 		records.Write(r)
 		counters.Removed(r)

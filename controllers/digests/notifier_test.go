@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
+	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/scrape"
 )
 
 // dataOf returns the data of a CloudEvent.
@@ -166,6 +167,7 @@ func TestOnlyTheLeaderSends(t *testing.T) {
 
 func TestStates(t *testing.T) {
 	h := newHarness(t)
+	metrics.DigestFailing.Reset()
 	h.add("suspended", func(s *v1alpha1.DigestSpec) { s.Suspend = true })
 	h.add("invalid", func(s *v1alpha1.DigestSpec) { s.Schedule = "@every 1h" })
 	h.add("misspelt")
@@ -190,10 +192,10 @@ func TestStates(t *testing.T) {
 func failing(t *testing.T) map[string]float64 {
 	t.Helper()
 	all := map[string]float64{}
-	for _, name := range []string{"suspended", "invalid", "misspelt"} {
-		var m dto.Metric
-		expect.NoError(t, metrics.DigestFailing.WithLabelValues(name).Write(&m))
-		all[name] = m.GetGauge().GetValue()
+	for name, value := range scrape.Of(t, registry.Registry) {
+		if digest, ok := strings.CutPrefix(name, "sunset_digest_failing digest="); ok {
+			all[digest] = value
+		}
 	}
 	return all
 }

@@ -204,7 +204,7 @@ func TestKindIsNoLongerServed(t *testing.T) {
 		"dry run":                 {strings.Replace(before, "Enforce", "DryRun", 1), true},
 		"its rule is changed":     {strings.Replace(before, `"true"`, `"false"`, 1), false},
 		"new limits":              {before + limits, true},
-		"higher limits":           {strings.Replace(before, "serviceAccountName: cleaner", "serviceAccountName: other", 1), false},
+		"another account":         {strings.Replace(before, "serviceAccountName: cleaner", "serviceAccountName: other", 1), false},
 	} {
 		if response := w.review(t, before, test.after); response.Allowed != test.allowed {
 			t.Errorf("%s: allowed %t, %v", name, response.Allowed, response.Result)

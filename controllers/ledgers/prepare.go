@@ -241,11 +241,11 @@ func carryOver(l *v1alpha1.RetentionLedger, p *policy.Policy, s v1alpha1.Retenti
 	var added []v1alpha1.LedgerRule
 	for _, r := range s.Rules {
 		isOfImages := slices.ContainsFunc(p.Rules, func(of *policy.Rule) bool { return of.ID.Rule == r.Name && of.OnNodes() })
-		if known := counters[r.Name]; isOfImages {
-			continue
-		} else if known != nil {
+		switch known := counters[r.Name]; {
+		case isOfImages:
+		case known != nil:
 			raise(known, r.Deleted)
-		} else if r.Deleted > 0 {
+		case r.Deleted > 0:
 			added = append(added, v1alpha1.LedgerRule{Name: r.Name, LedgerCount: v1alpha1.LedgerCount{Deleted: r.Deleted}})
 		}
 	}

@@ -150,7 +150,7 @@ test-pages: control-plane ## Run all tests of the playground and other pages: ev
 	SUNSET_LONG=1 go test -v -timeout 1h ./test/playground -screenshots "$(CURDIR)/dist/screenshots"
 
 .PHONY: test-long
-test-long: control-plane ## Explore more states of a ledger, simulate thirty days, run MultiKueue and a thousand policies (about 30 minutes)
+test-long: control-plane ## Explore more states of a ledger, simulate thirty days, run MultiKueue and a thousand policies (at most 30 minutes)
 	SUNSET_LONG=1 go test -v -timeout 1h -run TestDay ./test/day
 	SUNSET_LONG=1 go test -timeout 30m -run 'TestMultiKueue|TestManyPolicies' ./test/integration
 	SUNSET_LONG=1 go test -v -run Interleavings -timeout 2h ./policy/ledger

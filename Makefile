@@ -9,6 +9,8 @@ TEST_FLAGS ?= -timeout 30m -p 3 -vet=off
 PACKAGES ?= ./test/integration ./test/playground ./test/chart ./policy/ledger ./test/faults ./test/bench ./test/release ./test/stores ./test/cluster ./...
 FUZZTIME ?= 30s
 TOOL := go tool -modfile=test/tools/go.mod
+# It runs go test and repeats at the end what tests that failed printed, and only that.
+GOTESTSUM := $(TOOL) gotestsum --format standard-quiet --hide-summary skipped
 GOLANGCI_LINT := go tool -modfile=test/tools/golangci-lint/go.mod golangci-lint
 GORELEASER := go tool -modfile=test/tools/goreleaser/go.mod goreleaser
 HELM := go tool -modfile=test/controlplane/helm/go.mod helm
@@ -138,11 +140,11 @@ check: lint ## Run the linters and the unit tests, which need no control plane
 .PHONY: test
 test: export GOGC = 400
 test: control-plane ## Run all tests, including those on a real control plane
-	go test $(TEST_FLAGS) $(PACKAGES)
+	$(GOTESTSUM) -- $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: test-race
 test-race: control-plane ## Run all tests, and replicas of the fault scenarios, with the race detector; tests also check the lock order
-	CGO_ENABLED=1 SUNSET_FAULTS_BUILD=race go test -race -tags lockorder $(TEST_FLAGS) $(PACKAGES)
+	CGO_ENABLED=1 SUNSET_FAULTS_BUILD=race $(GOTESTSUM) -- -race -tags lockorder $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: test-pages
 test-pages: control-plane ## Run all tests of the playground and other pages: every sample, 1,000 random cases, every look of the site, with screenshots in dist/screenshots/index.html (about 15 minutes)

@@ -14,29 +14,33 @@ import (
 // mostWarnings limits the number of warnings in a response.
 const mostWarnings = 10
 
-// warnings returns the warnings about an accepted policy; none if the checks take longer than warnWithin.
+// warnings returns the warnings about an accepted policy. If the checks take longer than warnWithin, it returns what it found, and says so.
 func (r *Reviewer) warnings(ctx context.Context, v *review) []string {
 	ctx, cancel := context.WithTimeout(ctx, warnWithin)
 	defer cancel()
+	all := append(policy.Lines(v.Warnings()), r.protected(v)...)
+	late := fmt.Sprintf("not all checks for warnings ended within %s; see the policy's status", warnWithin)
 	done, err := r.looking.take(ctx, v.Namespace)
 	if err != nil {
-		return nil
+		return append(all, late)
 	}
-	found := make(chan []string, 1)
+	checks := []func(context.Context, *review) []string{r.archives, r.overrides, r.typeCheck, r.idle}
+	found := make(chan []string, len(checks))
 	go func() { // reading OpenAPI accepts no context
 		defer done()
-		all := append(policy.Lines(v.Warnings()), r.protected(v)...)
-		all = append(all, r.archives(ctx, v)...)
-		all = append(all, r.overrides(ctx, v)...)
-		all = append(all, r.typeCheck(ctx, v)...)
-		found <- append(all, r.idle(ctx, v)...)
+		for _, check := range checks {
+			found <- check(ctx, v)
+		}
 	}()
-	select {
-	case all := <-found:
-		return all
-	case <-ctx.Done():
-		return nil
+	for range checks {
+		select {
+		case more := <-found:
+			all = append(all, more...)
+		case <-ctx.Done():
+			return append(all, late)
+		}
 	}
+	return all
 }
 
 func (r *Reviewer) protected(v *review) []string {

@@ -88,10 +88,12 @@ func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
 				a, b := &run{env: without.in(t), shape: shape}, &run{env: with.in(t), shape: shape}
 				a.start(jobName(name))
 				b.start(jobName(name))
-				ended := make(chan ending, 1)
-				go func() { ended <- a.end() }()
+				var bare ending
+				var other sync.WaitGroup
+				defer other.Wait() // also if b does not end
+				other.Go(func() { bare = a.end() })
 				swept := b.end()
-				bare := <-ended
+				other.Wait()
 				expect.Equal(t, "with Sunset, compared to without", bare, swept)
 				expect.Equal(t, "without Sunset", shape.ends, bare)
 			})

@@ -52,6 +52,10 @@ func finisherOf(object map[string]any) (*finisher, error) {
 			return f, nil
 		}
 	}
+	never := unknownEndError{fmt.Sprintf("%s %s never finishes", textOf(object, "apiVersion"), kind), "write another condition, for example object.metadata.?labels[?'temporary'].hasValue()"}
+	if kind == "Rollout" { // of Argo Rollouts, and of OpenKruise: Completed and Succeeded are about the last update
+		return nil, never
+	}
 	status := mapOf(object, "status")
 	if _, has := status["conditions"]; has {
 		return &anyKind, nil
@@ -60,7 +64,7 @@ func finisherOf(object map[string]any) (*finisher, error) {
 		return nil, unknownEndError{fmt.Sprintf("%s reports its end in status.%s, whose values Sunset does not know", kind, own), fmt.Sprintf("compare it in the rule, for example object.status.%s == 'Done'", own)}
 	}
 	if isOfKubernetes(group) {
-		return nil, unknownEndError{fmt.Sprintf("%s %s never finishes", textOf(object, "apiVersion"), kind), "write another condition, for example object.metadata.?labels[?'temporary'].hasValue()"}
+		return nil, never
 	}
 	return &anyKind, nil // a custom resource without a status: no controller has updated it yet
 }

@@ -82,6 +82,7 @@ func TestEnds(t *testing.T) {
 		"a custom resource that has a phase":              {"velero.io/v1", "Backup", "{phase: Completed}", "error: reports its end in status.phase", ""},
 		"a built-in kind that never ends":                 {"v1", "ConfigMap", "{}", "error: never finishes", ""},
 		"a kind of a built-in group that never ends":      {"networking.k8s.io/v1", "NetworkPolicy", "{}", "error: never finishes", ""},
+		"a Rollout":                                       {"argoproj.io/v1alpha1", "Rollout", "{conditions: [" + condition("Completed", "True") + "]}", "error: never finishes", ""},
 		"a Deployment":                                    {"apps/v1", "Deployment", "{conditions: [" + condition("Available", "True") + "]}", running, ""},
 	}
 	c := fixture.Compiler(t)

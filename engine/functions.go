@@ -27,8 +27,9 @@ type Example struct {
 var Functions = []Function{
 	aboutOutcome("finished", "True once the object has ended, with or without success. It supports Jobs, Pods, Kueue Workloads, "+
 		"JobSets, Tekton runs and Argo Workflows. For any other kind, it is true if a condition Complete, Completed, "+
-		"Finished, Succeeded or Failed has status True. For a kind that never ends, such as a ConfigMap, it is "+
-		"an error whose message says what to write instead.",
+		"Finished, Succeeded or Failed has status True: check in the documentation of the kind that this condition "+
+		"means the end of the object, and not of an update. For a Rollout, and for a kind without conditions that never ends, "+
+		"such as a ConfigMap, it is an error whose message says what to write instead.",
 		func(o outcome) bool { return o != running },
 		Example{"finished(object)", "job-complete", "true"},
 		Example{"finished(object)", "job-running", "false"},

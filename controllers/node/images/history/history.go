@@ -19,6 +19,8 @@ const (
 	maxID = 256
 	// slack is how late the reported times may be.
 	slack = 2 * time.Second
+	// longestGap is the time without a listing after which all ages start again, because images may have been used or pulled in it.
+	longestGap = time.Hour
 )
 
 // Seen is one line of a complete listing of the runtime.
@@ -68,7 +70,7 @@ func New(gap time.Duration) *History {
 // next listing that is not empty nothing is known, and no time counts. If that listing has all the previous images, the empty
 // one was wrong and they keep their ages. If an image is missing, the empty listing may have been correct. Then all ages start
 // again, because the other images may have been pulled again. They also start again if the first listing of a process is empty,
-// because the file may not have all previous images.
+// because the file may not have all previous images, and after more than an hour without a listing while the node was on.
 func (h *History) Observe(at Reading, seen []Seen) Outcome {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -82,9 +84,10 @@ func (h *History) Observe(at Reading, seen []Seen) Outcome {
 		h.doubt()
 		return Outcome{Doubted: true}
 	}
+	isLate := at.uptimeSince(h.last) > longestGap
 	h.pass(at)
 	missing, hasNew := h.match(seen)
-	if missing && (h.doubted || isEmpty) {
+	if isLate || missing && (h.doubted || isEmpty) {
 		h.resetAges()
 	}
 	h.begun, h.doubted = true, false

@@ -129,6 +129,28 @@ func TestNodeThatWasOffForAMonth(t *testing.T) {
 	}
 }
 
+// TestAgesStartAgainAfterAnHourWithoutListings: images may have been used, or deleted and pulled again, while the agent did not run.
+func TestAgesStartAgainAfterAnHourWithoutListings(t *testing.T) {
+	for name, test := range map[string]struct {
+		passed time.Duration
+		boot   string
+		uptime time.Duration
+		want   time.Duration
+	}{
+		"a restart of the agent":     {time.Hour, "boot", 2*time.Hour + 2*interval, 2 * interval},
+		"two weeks without agent":    {14 * 24 * time.Hour, "boot", 15 * 24 * time.Hour, 0},
+		"a boot":                     {14 * 24 * time.Hour, "another", time.Hour, 2 * interval},
+		"an agent long after a boot": {14 * 24 * time.Hour, "another", time.Hour + time.Second, 0},
+	} {
+		h := observed("a", "a", "a")
+		at := reading(2*interval + test.passed)
+		at.BootID, at.Boot = test.boot, test.uptime
+		h.Observe(at, listed("a"))
+		r, _ := h.Of("a")
+		expect.Equal(t, name, test.want, unused(r, at))
+	}
+}
+
 func TestHistoryAgesNothingWithoutABootID(t *testing.T) {
 	h := history.New(gap)
 	for i := range 3 {

@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	interval = time.Minute
-	gap      = 2 * interval
-	slack    = 2 * time.Second
+	interval   = time.Minute
+	gap        = 2 * interval
+	slack      = 2 * time.Second
+	longestGap = time.Hour
 )
 
 var (
@@ -59,6 +60,7 @@ type life struct {
 type listing struct {
 	at      time.Duration
 	boot    int
+	uptime  time.Duration
 	seen    map[string]bool
 	removed map[string]bool // what the agent removed after it
 	doubted bool            // it was empty, and there were images
@@ -111,7 +113,7 @@ func (l *life) observe(seen map[string]bool, crash bool) {
 	if !isLost || l.isSaved(at) { // if not, no decision has used it
 		before := l.believed()
 		doubted := len(seen) == 0 && before != nil && lacks(listing{}, *before) && !l.isFirst
-		l.listings = append(l.listings, listing{l.now, l.boot, maps.Clone(seen), map[string]bool{}, doubted})
+		l.listings = append(l.listings, listing{l.now, l.boot, l.now - l.booted, maps.Clone(seen), map[string]bool{}, doubted})
 	}
 	if isLost {
 		return
@@ -149,7 +151,7 @@ func (l *life) isSaved(at history.Reading) bool {
 }
 
 // observed returns how long an image was seen, and how long it was seen unused. Time counts between two listings that both show
-// the image.
+// the image, unless the node was on for more than an hour between two listings.
 func (l *life) observed(id string) (known, unused time.Duration) {
 	later := l.listings[len(l.listings)-1]
 	isUsed, isDoubted := later.seen[id], false
@@ -159,7 +161,7 @@ func (l *life) observed(id string) (known, unused time.Duration) {
 			continue
 		}
 		inUse, ok := one.seen[id]
-		if !ok || one.removed[id] || isDoubted && lacks(later, one) {
+		if !ok || one.removed[id] || isDoubted && lacks(later, one) || later.uptimeSince(one) > longestGap {
 			break
 		}
 		isUsed = isUsed || inUse
@@ -172,6 +174,14 @@ func (l *life) observed(id string) (known, unused time.Duration) {
 		later, isDoubted = one, false
 	}
 	return known, unused
+}
+
+// uptimeSince returns how long the node was on between two listings, as far as the agent can know.
+func (l listing) uptimeSince(earlier listing) time.Duration {
+	if l.boot != earlier.boot {
+		return l.uptime
+	}
+	return l.at - earlier.at
 }
 
 func lacks(l, images listing) bool {

@@ -28,6 +28,15 @@ func (r Reading) since(before Reading) (time.Duration, bool) {
 	return r.Boot - before.Boot, true
 }
 
+// uptimeSince returns how long the node is known to have been on since another reading. After a reboot it does not include the time
+// before it.
+func (r Reading) uptimeSince(before Reading) time.Duration {
+	if passed, ok := r.since(before); ok {
+		return passed
+	}
+	return r.Boot
+}
+
 // plain returns the reading without the monotonic clock of the process, which would hide steps of the wall clock.
 func (r Reading) plain() Reading {
 	r.Wall = r.Wall.Round(0).UTC()

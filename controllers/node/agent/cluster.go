@@ -44,7 +44,7 @@ var _ images.Cluster = (*cluster)(nil)
 const podsAge = time.Second
 
 // podsTimeout bounds one list request for the Pods of a node.
-const podsTimeout = 10 * time.Second
+const podsTimeout = 3 * time.Second
 
 // Pods implements images.Cluster.
 func (c *cluster) Pods(ctx context.Context) (pods []corev1.Pod, since time.Time, err error) {

@@ -153,7 +153,9 @@ func (c *Config) manager() (manager.Manager, error) {
 		},
 		Metrics:                metricsserver.Options{BindAddress: c.MetricsAddress},
 		HealthProbeBindAddress: c.ProbeAddress,
-		Controller:             config.Controller{SkipNameValidation: ptr.To(true)}, // one process may run several managers
+		// A removal that is interrupted can leave an image without names behind, which rules then keep.
+		GracefulShutdownTimeout: ptr.To(cri.RemoveTimeout + 10*time.Second),
+		Controller:              config.Controller{SkipNameValidation: ptr.To(true)}, // one process may run several managers
 	})
 }
 

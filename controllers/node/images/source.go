@@ -40,7 +40,8 @@ const (
 func (s *source) Run(ctx context.Context, sink retention.Sink) {
 	var known map[types.UID]string // versions that sink has; nil until it has all images
 	var about string               // fields of the node that the rules have read
-	delay := retries().DelayWithReset(s.node.Clock, time.Minute)
+	delay := retries().DelayWithReset(s.node.Clock, 5*time.Minute)
+	defer s.node.noteResult(nil) // without rules nothing reads the node again, and an error would never end
 	for ctx.Err() == nil {
 		differs := s.node.differs()
 		rows, versions, node, sourceErr := s.rows(ctx, known, about)
@@ -85,9 +86,10 @@ func (s *source) wait(ctx context.Context, differs <-chan struct{}) {
 	}
 }
 
-// retries is the backoff after failed snapshots.
+// retries is the backoff after failed snapshots: in the end they are as far apart as snapshots that succeed, because all nodes may
+// fail together.
 func retries() *wait.Backoff {
-	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 15 * time.Second}
+	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: time.Minute}
 }
 
 // tell passes changed and deleted images to a sink.

@@ -28,9 +28,9 @@ const (
 	// filesystemTimeout is longer, because CRI-O walks through its whole store.
 	filesystemTimeout = time.Minute
 
-	// removeTimeout is longer than the kubelet's 2 minutes. The runtime unlinks each file of each layer. To cancel a removal
+	// RemoveTimeout limits a RemoveImage request, which does not end with its caller. It is longer than the kubelet's 2 minutes. The runtime unlinks each file of each layer. To cancel a removal
 	// does not stop it reliably, and can leave an image without names behind.
-	removeTimeout = 3 * time.Minute
+	RemoveTimeout = 3 * time.Minute
 )
 
 // ErrAnswer is the error for an invalid response. No part of such a response is used.

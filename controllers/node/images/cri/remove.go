@@ -26,7 +26,7 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		_, err := ask(context.WithoutCancel(ctx), r, removeTimeout, "RemoveImage", r.images.RemoveImage,
+		_, err := ask(context.WithoutCancel(ctx), r, RemoveTimeout, "RemoveImage", r.images.RemoveImage,
 			&runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: id}})
 		done <- err
 	}()

@@ -160,32 +160,15 @@ func (s *Session) judge(ctx context.Context, r *Request) (*Response, error) {
 	if r.Explain == nil {
 		return response, nil
 	}
-	object, err := find(files, *r.Explain)
-	if object == nil || err != nil {
+	found, err := files.Find(r.Explain.Name, func(object map[string]any) bool { return objectOf(object) == *r.Explain })
+	if len(found) == 0 || err != nil {
 		return response, err
 	}
-	response.Page, _, err = offline.Explain(ctx, files, in, loader.Input(r.At), object)
+	response.Page, _, err = offline.Explain(ctx, files, in, loader.Input(r.At), found[0])
 	if err != nil {
 		response.Notes = append(response.Notes, err.Error())
 	}
 	return response, nil
-}
-
-// find returns an object of the files; nil if there is none.
-func find(files *load.Files, what Object) (found map[string]any, err error) {
-	err = files.Each(func(item load.Item) error {
-		if !item.Mentions(what.Name) {
-			return nil
-		}
-		objects, err := item.Objects()
-		for _, object := range objects {
-			if found == nil && objectOf(object) == what {
-				found = object
-			}
-		}
-		return err
-	})
-	return found, err
 }
 
 func failed(err error) *Response {

@@ -18,7 +18,7 @@ import (
 
 var errNoPatch = errors.New("internal error: mark without a permit")
 
-// Mark implements retention.Remover. It sends one PATCH of an annotation. The API server refuses it unless the object has exactly
+// Mark implements retention.Marker. It sends one PATCH of an annotation. The API server refuses it unless the object has exactly
 // the UID and resourceVersion in m.
 func (c *Cluster) Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.EligibleSincePatch, since time.Time) retention.Outcome {
 	if !m.Valid() {

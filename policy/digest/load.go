@@ -28,7 +28,6 @@ type Digest struct {
 
 	policies, namespaces sets.Set[string] // nil for all
 	template             *template.Template
-	zone                 *time.Location
 }
 
 // Parse reads the JSON of a RetentionDigest. An unknown field is a problem: it may be a misspelt namespaces. The API server checks
@@ -72,7 +71,6 @@ func Load(written *v1alpha1.RetentionDigest) (*Digest, []policy.Problem) {
 		zone = d.Schedule.Location()
 	}
 	var err error
-	d.zone = zone
 	if d.template, err = parseTemplate(cmp.Or(spec.Template, builtIn), zone); err != nil {
 		add("spec.template", strings.TrimPrefix(err.Error(), "template: "), "")
 	}

@@ -55,19 +55,7 @@ func (e *explainCommand) fromFiles(ctx context.Context, files *load.Files, in *l
 
 // find returns the object to explain.
 func (e *explainCommand) find(files *load.Files, what objectName) (map[string]any, error) {
-	var found []map[string]any
-	err := files.Each(func(item load.Item) error {
-		if !item.Mentions(what.name) {
-			return nil
-		}
-		objects, err := item.Objects()
-		for _, object := range objects {
-			if e.matches(what, object) {
-				found = append(found, object)
-			}
-		}
-		return err
-	})
+	found, err := files.Find(what.name, func(object map[string]any) bool { return e.matches(what, object) })
 	switch {
 	case err != nil:
 		return nil, err

@@ -91,6 +91,23 @@ func (f *Files) Each(yield func(Item) error) error {
 	return nil
 }
 
+// Find returns the objects that match. It does not decode those in whose text name does not occur; an empty name occurs in all.
+func (f *Files) Find(name string, matches func(object map[string]any) bool) (found []map[string]any, err error) {
+	err = f.Each(func(item Item) error {
+		if !item.Mentions(name) {
+			return nil
+		}
+		objects, err := item.Objects()
+		for _, object := range objects {
+			if matches(object) {
+				found = append(found, object)
+			}
+		}
+		return err
+	})
+	return found, err
+}
+
 // counted returns yield with progress.
 func (f *Files) counted(yield func(Item) error) func(Item) error {
 	if f.Progress == nil {

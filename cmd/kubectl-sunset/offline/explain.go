@@ -34,21 +34,13 @@ func Explain(ctx context.Context, files *load.Files, in *load.Contents, input pr
 }
 
 // ownerIn finds an owner in the files.
-func ownerIn(files *load.Files, owner policy.Owner) (found map[string]any, err error) {
-	err = files.Each(func(item load.Item) error {
-		if !item.Mentions(owner.Name) {
-			return nil
-		}
-		objects, err := item.Objects()
-		for _, object := range objects {
-			if preview.MetadataOf(object)["uid"] == string(owner.UID) {
-				found = object
-			}
-		}
-		return err
-	})
-	if err == nil && found == nil {
-		err = errors.New("it is not in the files")
+func ownerIn(files *load.Files, owner policy.Owner) (map[string]any, error) {
+	found, err := files.Find(owner.Name, func(object map[string]any) bool { return preview.MetadataOf(object)["uid"] == string(owner.UID) })
+	if err != nil {
+		return nil, err
 	}
-	return found, err
+	if len(found) == 0 {
+		return nil, errors.New("it is not in the files")
+	}
+	return found[len(found)-1], nil
 }

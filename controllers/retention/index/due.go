@@ -184,7 +184,7 @@ func (x *Index) Reconsider(uid types.UID, now time.Time) {
 	}
 }
 
-// MarkGone records that a DELETE of this version succeeded: the subject is not evaluated again unless a newer version
+// MarkGone records that this version was deleted, by a DELETE or before it (404): the subject is not evaluated again unless a newer version
 // arrives. If a newer version has arrived already, that one counts again.
 func (x *Index) MarkGone(s policy.Subject, now time.Time) {
 	x.mu.Lock()

@@ -212,7 +212,7 @@ func (j *checker) checkAllowed(d *removal, w window) {
 	}
 	switch {
 	case len(d.deciders) > 0:
-		j.propagated(d)
+		j.propagated(d, orders)
 		j.archived(d)
 		j.snapshotted(d)
 	case last.unknown != nil:
@@ -223,14 +223,20 @@ func (j *checker) checkAllowed(d *removal, w window) {
 	}
 }
 
-// propagated checks that the propagation policy is that of the rule.
-func (j *checker) propagated(d *removal) {
+// propagated checks that the propagation policy is that of the rule. If it is not, it says what each rule decides in the last order.
+func (j *checker) propagated(d *removal, orders []order) {
 	written := d.request.Options.PropagationPolicy
 	if written == nil || slices.ContainsFunc(d.rules, func(r *rule) bool { return r.propagation() == *written }) {
 		return // deletion reports a missing propagation policy
 	}
 	r := d.rules[0]
-	j.violated(Fenced, d.request, d.change.Before, d.change.Revision, fmt.Sprintf("propagationPolicy is %s, but %s in rule %s", *written, r.id(), r.propagation()))
+	why := fmt.Sprintf("propagationPolicy is %s, but %s in rule %s", *written, r.propagation(), r.id())
+	s := d.change.Before
+	why += fmt.Sprintf("; the object was created at %s", stamp(s.GetCreationTimestamp().Time))
+	for _, v := range j.votes(s, orders[len(orders)-1], d.sent) {
+		why += fmt.Sprintf("; rule %s with ttl %s: due at %s%s", v.rule.id(), v.rule.TTL, stamp(v.due), v.keep)
+	}
+	j.violated(Fenced, d.request, s, d.change.Revision, why)
 }
 
 func (r *rule) propagation() metav1.DeletionPropagation {

@@ -94,7 +94,8 @@ func (o openings) moved(due time.Time) (time.Time, error) {
 
 const longestSpread = 24 * time.Hour
 
-// spread maps due times from the closing to the end of the spread to the spread, in proportion. Other times do not change.
+// spread maps due times from the closing to the end of the spread to the spread, in proportion, rounded up to
+// seconds: so two due times may become one. Other times do not change.
 func spread(due, closed, opens time.Time, length time.Duration) time.Time {
 	length = min(length, longestSpread).Truncate(time.Second)
 	end := opens.Add(length)
@@ -102,5 +103,6 @@ func spread(due, closed, opens time.Time, length time.Duration) time.Time {
 		return due
 	}
 	share := float64(due.Sub(closed)) / float64(end.Sub(closed))
-	return opens.Add(time.Duration(share * float64(length))).Truncate(time.Millisecond)
+	moved := opens.Add(time.Duration(share * float64(length))).Truncate(time.Millisecond)
+	return moved.Add(time.Second - 1).Truncate(time.Second)
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sunset-k8s/sunset/test/faults/checker"
 )
 
@@ -34,6 +36,25 @@ func (p *past) until(clock string) {
 func (p *past) team(spec string) {
 	p.Helper()
 	p.store(`{apiVersion: sunset-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {` + spec + `}}`)
+}
+
+// TestFreezeMakesDueTimesEqual: two rules make an object due a second apart, and half a second apart after a freeze. Due times are in
+// whole seconds then, and of rules with the same one the first by name decides.
+func TestFreezeMakesDueTimesEqual(t *testing.T) {
+	decided := func(propagation metav1.DeletionPropagation) func(*past) {
+		return func(p *past) {
+			p.policy("p", "Enforce", all, ", ttl: 15m1s")
+			p.policy("q", "Enforce", "", ", ttl: 15m2s, delete: {propagationPolicy: Foreground}")
+			p.until("12:00:10")
+			x := p.configMap("x", `creationTimestamp: "2026-03-01T12:00:00Z"`)
+			p.until("12:33:00")
+			p.sunset(x, func(o *metav1.DeleteOptions) { o.PropagationPolicy = &propagation })
+		}
+	}
+	tell(t, map[string]example{
+		"the first by name": {tell: decided(metav1.DeletePropagationBackground)},
+		"the later one":     {tell: decided(metav1.DeletePropagationForeground), want: broken(checker.Fenced)},
+	})
 }
 
 func TestOpenings(t *testing.T) {

@@ -90,13 +90,15 @@ func (w *env) kept(machine string) (dir string) {
 	w.Helper()
 	const long = 10 * time.Hour
 	dir = w.TempDir()
-	at := history.Reading{Wall: time.Now().Add(-long), BootID: "before"}
-	kept, err := history.Open(dir, at, history.Options{Machine: machine, Gap: long})
+	readings, err := history.NodeClock(time.Now)
+	expect.NoError(w, err)
+	now := readings()
+	before := history.Reading{Wall: now.Wall.Add(-long), BootID: now.BootID, Boot: now.Boot - long}
+	kept, err := history.Open(dir, before, history.Options{Machine: machine, Gap: long})
 	expect.NoError(w, err)
 	seen := []history.Seen{{ID: critest.ID(1)}, {ID: critest.ID(2)}}
-	kept.Observe(at, seen)
-	at.Wall, at.Boot = at.Wall.Add(long), at.Boot+long
-	kept.Observe(at, seen)
+	kept.Observe(before, seen)
+	kept.Observe(now, seen)
 	expect.NoError(w, kept.Close())
 	return dir
 }

@@ -70,7 +70,8 @@ func New(gap time.Duration) *History {
 // next listing that is not empty nothing is known, and no time counts. If that listing has all the previous images, the empty
 // one was wrong and they keep their ages. If an image is missing, the empty listing may have been correct. Then all ages start
 // again, because the other images may have been pulled again. They also start again if the first listing of a process is empty,
-// because the file may not have all previous images, and after more than an hour without a listing while the node was on.
+// because the file may not have all previous images. The same happens if the node was on for more than an hour, and for more than
+// the gap, without a listing.
 func (h *History) Observe(at Reading, seen []Seen) Outcome {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,7 +85,7 @@ func (h *History) Observe(at Reading, seen []Seen) Outcome {
 		h.doubt()
 		return Outcome{Doubted: true}
 	}
-	isLate := at.uptimeSince(h.last) > longestGap
+	isLate := at.uptimeSince(h.last) > max(longestGap, h.gap)
 	h.pass(at)
 	missing, hasNew := h.match(seen)
 	if isLate || missing && (h.doubted || isEmpty) {

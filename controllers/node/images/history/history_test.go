@@ -151,6 +151,14 @@ func TestAgesStartAgainAfterAnHourWithoutListings(t *testing.T) {
 	}
 }
 
+func TestListingsMayBeHoursApart(t *testing.T) {
+	h := history.New(4 * time.Hour)
+	h.Observe(reading(0), listed("a"))
+	h.Observe(reading(3*time.Hour), listed("a"))
+	r, _ := h.Of("a")
+	expect.Equal(t, "unused", 3*time.Hour, unused(r, reading(3*time.Hour)))
+}
+
 func TestHistoryAgesNothingWithoutABootID(t *testing.T) {
 	h := history.New(gap)
 	for i := range 3 {

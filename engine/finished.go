@@ -52,9 +52,8 @@ func finisherOf(object map[string]any) (*finisher, error) {
 			return f, nil
 		}
 	}
-	never := unknownEndError{fmt.Sprintf("%s %s never finishes", textOf(object, "apiVersion"), kind), "write another condition, for example object.metadata.?labels[?'temporary'].hasValue()"}
 	if kind == "Rollout" { // of Argo Rollouts, and of OpenKruise: Completed and Succeeded are about the last update
-		return nil, never
+		return nil, neverFinishes(object)
 	}
 	status := mapOf(object, "status")
 	if _, has := status["conditions"]; has {
@@ -64,9 +63,13 @@ func finisherOf(object map[string]any) (*finisher, error) {
 		return nil, unknownEndError{fmt.Sprintf("%s reports its end in status.%s, whose values Sunset does not know", kind, own), fmt.Sprintf("compare it in the rule, for example object.status.%s == 'Done'", own)}
 	}
 	if isOfKubernetes(group) {
-		return nil, never
+		return nil, neverFinishes(object)
 	}
 	return &anyKind, nil // a custom resource without a status: no controller has updated it yet
+}
+
+func neverFinishes(object map[string]any) unknownEndError {
+	return unknownEndError{fmt.Sprintf("%s %s never finishes", textOf(object, "apiVersion"), textOf(object, "kind")), "write another condition, for example object.metadata.?labels[?'temporary'].hasValue()"}
 }
 
 // unknownEndError is the error for an object whose end Sunset cannot determine. hint says what to write in a rule instead.

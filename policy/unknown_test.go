@@ -76,7 +76,7 @@ func TestWildcards(t *testing.T) {
 // TestManyLongUnknownFieldsAreCheap: the webhook parses a policy before it limits the work of a tenant. Unknown fields cost about as much
 // as a text of the same size in a known field.
 func TestManyLongUnknownFieldsAreCheap(t *testing.T) {
-	const size, most = 1_400_000, 200 // on a busy machine the ratio was 22; quadratic work would have one of many thousands
+	const size, most = 1_400_000, 20
 	fields := func(n int, part string) string {
 		var all strings.Builder
 		for i := range n {
@@ -94,10 +94,14 @@ func TestManyLongUnknownFieldsAreCheap(t *testing.T) {
 				if d := parse(t, text); len(d.Problems) == 0 {
 					t.Error("no problem")
 				}
-				took := took(text)
-				t.Logf("%s, a known field %s", took, known)
-				if took > most*known {
-					t.Errorf("took %s, and a known field of the same size %s", took, known)
+				until := time.Now().Add(30 * time.Second)
+				best := took(text)
+				for best > most*known && time.Now().Before(until) { // this machine may be busy
+					best = min(best, took(text))
+				}
+				t.Logf("%s, a known field %s", best, known)
+				if best > most*known {
+					t.Errorf("took %s, and a known field of the same size %s", best, known)
 				}
 			}
 		})

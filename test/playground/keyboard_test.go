@@ -38,8 +38,8 @@ func (b *tab) waitFor(condition string) {
 		is, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool](`Boolean(`+condition+`)`))
 	}
 	if !is {
-		state := value[string](b, `location.href + " with the focus at " + document.activeElement?.outerHTML`)
-		b.t.Fatalf("%v\nafter 3 minutes, this is not true: %.300s\nthe page is %.500s", err, condition, state)
+		state := value[string](b, `document.getElementById("status")?.textContent + ", " + document.activeElement?.outerHTML.slice(0, 100) + ", " + location.href`)
+		b.t.Fatalf("%v\nafter 3 minutes, this is not true: %.300s\nthe page shows: %.500s", err, condition, state)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestPageIsAccessible(t *testing.T) {
 func (b *tab) link(policies, objects, at string) {
 	b.t.Helper()
 	b.run(`(async () => {
-		const stream = new Blob([JSON.stringify(` + quote(map[string]string{"policies": policies, "objects": objects, "at": at}) + `)]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+		const stream = new Response(JSON.stringify(` + quote(map[string]string{"policies": policies, "objects": objects, "at": at}) + `)).body.pipeThrough(new CompressionStream("deflate-raw"));
 		const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
 		document.getElementById("as-written").checked = true; // until the page has read the link
 		location.hash = btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -96,7 +96,7 @@ func TestLinkContainsTheState(t *testing.T) {
 	b.run(`(async () => {
 		for (let state = {}; !state.explain; await new Promise((done) => setTimeout(done, 20))) {
 			const bytes = Uint8Array.from(atob(location.hash.slice(1).replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
-			state = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).json().catch(() => ({}));
+			state = await new Response(new Response(bytes).body.pipeThrough(new DecompressionStream("deflate-raw"))).json().catch(() => ({}));
 		}
 	})()`) // until the page has written the link
 	state := func() string {

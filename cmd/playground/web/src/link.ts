@@ -17,10 +17,15 @@ const longest = 100_000;
 /** Longest text that a link may unpack to: a link may be hostile. */
 const unpacked = 4_000_000;
 
+/** Returns data as a stream. That of a Blob sometimes never ends in Chromium 148, on a busy machine. */
+function streamOf(data: string | Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new Response(data).body!;
+}
+
 /** Returns the fragment of a link: base64url of deflate of JSON; undefined if it would be too long. */
 export async function pack(state: State): Promise<string | undefined> {
   if ((state.policies ?? "").length + (state.objects ?? "").length > unpacked / 2) return undefined; // JSON of text can be longer
-  const stream = new Blob([JSON.stringify(state)]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  const stream = streamOf(JSON.stringify(state)).pipeThrough(new CompressionStream("deflate-raw"));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
   const fragment = btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -31,7 +36,7 @@ export async function pack(state: State): Promise<string | undefined> {
 export async function unpack(fragment: string): Promise<State | undefined> {
   try {
     const bytes = Uint8Array.from(atob(fragment.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")).pipeThrough(new TextDecoderStream());
+    const stream = streamOf(bytes).pipeThrough(new DecompressionStream("deflate-raw")).pipeThrough(new TextDecoderStream());
     let text = "";
     for (const reader = stream.getReader(); ; ) {
       const { done, value } = await reader.read();

@@ -74,7 +74,7 @@ type Decider struct {
 	Expected func(schema.GroupVersionKind, types.UID) (policy.Intent, bool)
 	Stopped  <-chan struct{} // closed when no more deletions are sent
 	// Check returns why nothing may be deleted now. It is called before anything is recorded or deleted from an archive: with a wrong
-	// clock, records would expire too early. nil: everything may.
+	// clock, records would expire too early.
 	Check func(context.Context) error
 }
 

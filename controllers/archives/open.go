@@ -145,15 +145,12 @@ func (m *Manager) credentials(ctx context.Context, from *v1alpha1.SecretReferenc
 
 // mayWrite returns an error unless this process certainly leads.
 func (m *Manager) mayWrite() error {
-	if m.Leadership == nil {
-		return nil
-	}
 	return m.Leadership.Check()
 }
 
 // mayRecord returns an error unless this process certainly leads and its clock is right.
 func (m *Manager) mayRecord(ctx context.Context) error {
-	if err := m.mayWrite(); err != nil || m.Decider.Check == nil {
+	if err := m.mayWrite(); err != nil {
 		return err
 	}
 	return m.Decider.Check(ctx)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,14 +47,11 @@ func (m *reevaluator) begin(ctx context.Context, sink retention.Sink, c *engine.
 	m.mu.Unlock()
 	m.changes.join(m)
 	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		m.follow(ctx)
-	}()
+	var following sync.WaitGroup
+	following.Go(func() { m.follow(ctx) })
 	return func() {
 		cancel()
-		<-ended
+		following.Wait()
 		m.changes.leave(m)
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -147,17 +147,15 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 			}
 			sourceErr = notServed(s.kind, served)
 		}
-		switch {
-		case err != nil:
+		if err != nil {
 			sourceErr = &retention.SourceError{Reason: "ListFailed", Message: err.Error()}
-			fallthrough
-		case sourceErr != nil:
-			sink.Lost(sourceErr)
-			wake.Sleep(ctx, s.cluster.clock, resolveEvery)
-		default:
-			s.follow(ctx, mapping, sink)
-			wake.Sleep(ctx, s.cluster.clock, resolveEvery) // usually the kind is no longer served, and its mapping is still cached
 		}
+		if sourceErr != nil {
+			sink.Lost(sourceErr)
+		} else {
+			s.follow(ctx, mapping, sink)
+		}
+		wake.Sleep(ctx, s.cluster.clock, resolveEvery) // a kind that is no longer served usually still has a cached mapping
 	}
 }
 
@@ -166,12 +164,9 @@ func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink ret
 	decoder := s.watching(ctx)
 	defer decoder.close()
 	ctx, cancel := context.WithCancel(ctx)
-	permissions := make(chan struct{})
-	go func() {
-		defer close(permissions)
-		s.watchPermissions(ctx, mapping, sink, cancel)
-	}()
-	defer func() { cancel(); <-permissions }()
+	var permissions sync.WaitGroup
+	permissions.Go(func() { s.watchPermissions(ctx, mapping, sink, cancel) })
+	defer func() { cancel(); permissions.Wait() }()
 
 	follower := &listwatch.Follower{
 		Name: s.kind.String(), Clock: s.cluster.clock, ListerWatcher: s.collection(mapping, "", decoder), Store: s.store(sink),

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
@@ -163,22 +164,16 @@ func (m *Manager) Open(ctx context.Context) error {
 			go m.openLate(ctx)
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if wake.Sleep(ctx, m.Clock, openAgain); ctx.Err() != nil {
 			return ctx.Err()
-		case <-m.Clock.After(openAgain):
 		}
 	}
 }
 
 // openLate waits until the ledgers can be listed, and then ends the process.
 func (m *Manager) openLate(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.Clock.After(openAgain):
-		}
+	for ctx.Err() == nil {
+		wake.Sleep(ctx, m.Clock, openAgain)
 		if _, err := m.list(ctx); err == nil {
 			m.failed <- ErrLate
 			return

@@ -114,10 +114,7 @@ func (f *listing) relist(ctx context.Context) {
 		if err := f.relistOne(ctx, namespace); err != nil {
 			log.FromContext(ctx).V(1).Info("namespace not listed", "kind", f.kind.index.Kind().String(), "namespace", namespace, "err", err.Error())
 		}
-		select {
-		case <-ctx.Done():
-		case <-f.reconciler.Clock.After(relistPause):
-		}
+		wake.Sleep(ctx, f.reconciler.Clock, relistPause)
 	}
 }
 

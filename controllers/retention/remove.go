@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -117,8 +118,5 @@ func (p *pipeline) retryAfterPreflight(ctx context.Context, it item, err error) 
 	}
 	p.reconciler.setPreflightError(err)
 	p.retry(it, preflightPause)
-	select {
-	case <-ctx.Done():
-	case <-p.reconciler.Clock.After(preflightPause):
-	}
+	wake.Sleep(ctx, p.reconciler.Clock, preflightPause)
 }

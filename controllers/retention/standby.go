@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -33,10 +34,7 @@ func (f *listing) synchronize() {
 	for ok && f.ctx.Err() == nil {
 		if err := source.Synchronize(f.ctx); err != nil {
 			log.FromContext(f.ctx).V(1).Info("watch not synchronized yet", "kind", f.kind.index.Kind().String(), "err", err.Error())
-			select {
-			case <-f.ctx.Done():
-			case <-f.reconciler.Clock.After(behindPause):
-			}
+			wake.Sleep(f.ctx, f.reconciler.Clock, behindPause)
 			continue
 		}
 		f.reconciler.mu.Lock()

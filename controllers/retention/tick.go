@@ -4,6 +4,8 @@ package retention
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
@@ -73,10 +75,7 @@ func (r *Reconciler) prefetch(ctx context.Context, next soonest) {
 // change.
 func (r *Reconciler) takeDue(ctx context.Context, now time.Time) (next soonest, ok bool) {
 	r.mu.Lock()
-	kinds := make([]*watchedKind, 0, len(r.kinds))
-	for _, w := range r.kinds {
-		kinds = append(kinds, w)
-	}
+	kinds := slices.Collect(maps.Values(r.kinds))
 	r.mu.Unlock()
 	for _, w := range kinds {
 		w.index.TakeDue(now, w.pipeline.enqueue)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -122,13 +123,10 @@ func (c *Collection) pages(ctx context.Context, options metav1.ListOptions) (*Li
 func (c *Collection) request(ctx context.Context, options metav1.ListOptions) func() (*answer, error) {
 	var response *answer
 	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		response, err = c.get(ctx, options, acceptMetadataList)
-	}()
+	var request sync.WaitGroup
+	request.Go(func() { response, err = c.get(ctx, options, acceptMetadataList) })
 	return func() (*answer, error) {
-		<-done
+		request.Wait()
 		return response, err
 	}
 }

@@ -78,7 +78,7 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 func (x *Index) Subject(uid types.UID) (s policy.Subject, known bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if row := x.rows[uid]; row != nil {
+	if row := x.rows.get(uid); row != nil {
 		return row.Subject(), true
 	}
 	return policy.Subject{}, false
@@ -109,7 +109,7 @@ func (j Decision) Rules() []*policy.Rule {
 func (x *Index) Peek(uid types.UID, now time.Time) (j Decision, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	row := x.rows[uid]
+	row := x.rows.get(uid)
 	if row == nil || row.is(isGone) {
 		return j, false
 	}
@@ -121,7 +121,7 @@ func (x *Index) Peek(uid types.UID, now time.Time) (j Decision, ok bool) {
 func (x *Index) PeekAt(t policy.Target, now time.Time) (v policy.Verdict, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	row := x.rows[t.UID]
+	row := x.rows.get(t.UID)
 	if row == nil || row.is(isGone) || row.version() != t.ResourceVersion || !x.synced {
 		return v, false
 	}
@@ -145,7 +145,7 @@ func (x *Index) decide(row *FactRow, now time.Time) (j Decision) {
 func (x *Index) Claim(uid types.UID, now time.Time) (j Decision, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	row := x.rows[uid]
+	row := x.rows.get(uid)
 	if row == nil || row.is(isGone) {
 		return j, false
 	}
@@ -161,7 +161,7 @@ func (x *Index) Claim(uid types.UID, now time.Time) (j Decision, ok bool) {
 func (x *Index) Release(uid types.UID, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if row := x.rows[uid]; row != nil {
+	if row := x.rows.get(uid); row != nil {
 		x.release(row, now)
 	}
 }
@@ -178,7 +178,7 @@ func (x *Index) release(row *FactRow, now time.Time) {
 func (x *Index) Reconsider(uid types.UID, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if row := x.rows[uid]; row != nil {
+	if row := x.rows.get(uid); row != nil {
 		x.release(row, now)
 		x.replan(row, now)
 	}
@@ -189,7 +189,7 @@ func (x *Index) Reconsider(uid types.UID, now time.Time) {
 func (x *Index) MarkGone(s policy.Subject, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	row := x.rows[s.UID]
+	row := x.rows.get(s.UID)
 	switch {
 	case row == nil:
 	case row.version() != s.ResourceVersion:
@@ -208,7 +208,7 @@ func (x *Index) MarkGone(s policy.Subject, now time.Time) {
 func (x *Index) Undelete(uid types.UID, now time.Time) (known bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	row := x.rows[uid]
+	row := x.rows.get(uid)
 	if row == nil {
 		return false
 	}

@@ -16,7 +16,7 @@ func (x *Index) Consistent() error {
 		switch {
 		case int(row.slot) != i+1:
 			return fmt.Errorf("%s is at index %d of the schedule and has slot %d", row.uid(), i+1, row.slot)
-		case x.rows[row.uid()] != row:
+		case x.rows.get(row.uid()) != row:
 			return fmt.Errorf("%s is scheduled and has no row", row.uid())
 		case row.is(isGone) || !row.isScheduled():
 			return fmt.Errorf("%s is scheduled without a due time", row.uid())
@@ -25,12 +25,12 @@ func (x *Index) Consistent() error {
 		}
 	}
 	rows := map[*partition]int{}
-	for uid, row := range x.rows {
+	for row := range x.rows.all {
 		if rows[row.partition]++; x.partition(row.partition.partitionKey) != row.partition {
-			return fmt.Errorf("%s is in an unknown space", uid)
+			return fmt.Errorf("%s is in an unknown partition", row.uid())
 		}
 		if row.slot > 0 && !slices.Contains(x.schedule, row) {
-			return fmt.Errorf("%s has a slot and is not scheduled", uid)
+			return fmt.Errorf("%s has a slot and is not scheduled", row.uid())
 		}
 	}
 	for s := range x.eachPartition {
@@ -38,7 +38,7 @@ func (x *Index) Consistent() error {
 			return fmt.Errorf("%s has %d rows, and its partition %d", s.namespace, rows[s], len(s.rows))
 		}
 		for i, row := range s.rows {
-			if x.rows[row.uid()] != row || int(row.place) != i {
+			if x.rows.get(row.uid()) != row || int(row.place) != i {
 				return fmt.Errorf("%s has place %d, and is at %d", row.uid(), row.place, i)
 			}
 		}
@@ -49,7 +49,7 @@ func (x *Index) Consistent() error {
 // rankedConsistently returns an error if a ranking has too many or too few members.
 func (x *Index) rankedConsistently() error {
 	members := map[*ranks]int{}
-	for _, row := range x.rows {
+	for row := range x.rows.all {
 		for i, r := range row.partition.rules.ranks {
 			if m, ok := row.member(i); ok && !m.Unknown && r != nil {
 				members[r]++
@@ -78,7 +78,7 @@ func (x *Index) Partitions() int {
 	return n
 }
 
-// RowSize is the size of a FactRow in bytes, without its text and facts.
+// RowSize is the size of a FactRow in bytes, without its text and the facts of further columns.
 const RowSize = unsafe.Sizeof(FactRow{})
 
 // NoteSize is the size of a note in bytes.

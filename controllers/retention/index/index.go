@@ -24,7 +24,7 @@ type Index struct {
 	snapshot    *policy.Snapshot
 	listing     Listing // the listing that the rows belong to
 	synced      bool
-	rows        map[types.UID]*FactRow
+	rows        *rowSet
 	schedule    schedule
 	partitions  map[string][]*partition // by namespace; only partitions with rows
 	changed     map[string]uint64       // by namespace with rows, the version of its last change of its own
@@ -60,7 +60,7 @@ func New(kind schema.GroupKind, wake func()) *Index {
 		kind:       kind,
 		wake:       wake,
 		snapshot:   &policy.Snapshot{},
-		rows:       map[types.UID]*FactRow{},
+		rows:       newRowSet(0),
 		partitions: map[string][]*partition{},
 		changed:    map[string]uint64{},
 		ranks:      map[policy.RuleID]*ranks{},
@@ -118,7 +118,7 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 		x.rankElsewhere(row, changed[row.partition].ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
 	}
 	soonest, decide := x.soonest(), x.setNextDue
-	few := len(affected)+len(ranked) < len(x.rows)/16 // a new schedule would take longer
+	few := len(affected)+len(ranked) < x.rows.count/16 // a new schedule would take longer
 	if few {
 		decide = x.replan
 	}
@@ -130,7 +130,7 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 		decide(row, now)
 	}
 	for _, uid := range ranked {
-		if row := x.rows[uid]; row != nil {
+		if row := x.rows.get(uid); row != nil {
 			decide(row, now)
 		}
 	}
@@ -150,7 +150,7 @@ func (x *Index) replan(row *FactRow, now time.Time) {
 func (x *Index) rebuild(soonest time.Time) {
 	clear(x.schedule)
 	x.schedule = x.schedule[:0]
-	for _, row := range x.rows {
+	for row := range x.rows.all {
 		row.slot = 0
 		if row.isScheduled() {
 			x.schedule = append(x.schedule, row)
@@ -175,7 +175,7 @@ func (x *Index) soonest() time.Time {
 func (x *Index) Len() (subjects int, synced bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.rows), x.synced
+	return x.rows.count, x.synced
 }
 
 // Has reports whether the snapshot is in force, and whether every row to which a rule of it applies has facts about the
@@ -216,7 +216,7 @@ func (x *Index) Lacking(from uint64, wanted map[string]*Columns) (namespaces []s
 func (x *Index) Knows(s policy.Subject, l *Columns) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	row := x.rows[s.UID]
+	row := x.rows.get(s.UID)
 	return row != nil && !row.IsStale() && row.version() == s.ResourceVersion && row.partition.layout.Covers(l)
 }
 

@@ -265,6 +265,18 @@ func TestTakeDueIsBoundedAndComplete(t *testing.T) {
 	expect.Equal(t, "taken", count, len(taken))
 }
 
+// TestTakeDueWaitsForPartsOfAMicrosecond: rows have less exact times than rules, and Next is never too early.
+func TestTakeDueWaitsForPartsOfAMicrosecond(t *testing.T) {
+	w := newHarness(t, oneRule(), row("x", now.Add(time.Nanosecond)))
+	exact := now.Add(time.Hour + time.Nanosecond)
+	due, _, _ := w.Next()
+	if due.Before(exact) || due.Sub(exact) >= time.Microsecond {
+		t.Errorf("Next returns %s for a subject that is due at %s", due, exact)
+	}
+	expect.Equal(t, "before", never, w.take(exact.Add(-1)))
+	expect.Equal(t, "then", []string{"x"}, w.take(due))
+}
+
 func TestTakeDueSaysWhichRuleDecides(t *testing.T) {
 	w := newHarness(t, []*policy.Rule{fixture.Rule("a"), fixture.Rule("b", fixture.TTL(2*time.Hour))}, row("x", now, under("a b")))
 	w.TakeDue(now.Add(2*time.Hour), func(_ policy.Subject, id policy.RuleID) {

@@ -40,28 +40,31 @@ func (x *Index) Replace(from Listing, rows []*FactRow, now time.Time) {
 	known, gap := x.rows, !x.synced
 	x.listing = from
 	x.changeAll()
-	x.rows = make(map[types.UID]*FactRow, len(rows))
+	x.rows = newRowSet(len(rows))
 	x.partitions = map[string][]*partition{}
 	for _, row := range rows {
-		if twin := x.rows[row.uid()]; twin != nil {
+		if twin := x.rows.get(row.uid()); twin != nil {
 			x.drop(twin) // listed twice: pages of a list may overlap
 		}
 		x.join(row)
-		old := known[row.uid()]
+		old := known.get(row.uid())
 		if old == nil {
 			x.setStreak(row, now)
 		}
 		row.succeed(old, gap, now)
-		x.rows[row.uid()] = row
+		x.rows.put(row)
 	}
-	for uid, row := range known {
-		if (row.is(isLeaving) || row.is(isGone)) && x.rows[uid] == nil {
+	for row := range known.all {
+		if (row.is(isLeaving) || row.is(isGone)) && x.rows.get(row.uid()) == nil {
 			x.recordDeparture(row, now)
 		}
 	}
+	for s := range x.eachPartition {
+		s.rows = slices.Clone(s.rows) // without the room in which they have grown
+	}
 	x.synced = true
 	x.rankAll()
-	for _, row := range x.rows {
+	for row := range x.rows.all {
 		x.setNextDue(row, now)
 	}
 	x.rebuild(time.Time{})
@@ -80,7 +83,7 @@ func (x *Index) Apply(from uint64, row *FactRow, now time.Time) {
 // this row no longer apply in its namespace.
 func (x *Index) isLate(row *FactRow) bool {
 	return row.partition.layout != x.listing.layoutIn(row.partition.namespace) && x.compare(row) == 0 &&
-		row.partition.layout != x.rows[row.uid()].partition.layout
+		row.partition.layout != x.rows.get(row.uid()).partition.layout
 }
 
 // Refresh applies a subject that was read live, if it is newer than the version from the watch.
@@ -112,7 +115,7 @@ func (x *Index) ReplaceNamespace(from Listing, rows []*FactRow, now time.Time) {
 // compare compares the version of a row with the known one of the same subject. A subject that the index does not know
 // counts as older: the watch will deliver it.
 func (x *Index) compare(row *FactRow) int {
-	old := x.rows[row.uid()]
+	old := x.rows.get(row.uid())
 	if old == nil {
 		return -1
 	}
@@ -124,7 +127,7 @@ func (x *Index) compare(row *FactRow) int {
 }
 
 func (x *Index) apply(row *FactRow, now time.Time) {
-	old := x.rows[row.uid()]
+	old := x.rows.get(row.uid())
 	row.succeed(old, false, now)
 	if row.saysNothingNew(old) {
 		return
@@ -135,7 +138,7 @@ func (x *Index) apply(row *FactRow, now time.Time) {
 	} else {
 		x.setStreak(row, now)
 	}
-	x.rows[row.uid()] = row
+	x.rows.put(row)
 	x.change(row.partition.namespace)
 	x.enlist(row, now)
 	x.setNextDue(row, now)
@@ -145,8 +148,8 @@ func (x *Index) apply(row *FactRow, now time.Time) {
 // saysNothingNew reports whether a row equals the known one (nil for none): the rules were evaluated again with the same
 // result. Then an attempt for the subject that is in progress continues.
 func (r *FactRow) saysNothingNew(old *FactRow) bool {
-	return old != nil && old.text == r.text && old.created == r.created && old.createdNanos == r.createdNanos && old.flags == r.flags &&
-		old.ownTTL == r.ownTTL && old.partition.layout == r.partition.layout && slices.EqualFunc(old.facts, r.facts, fact.is)
+	return old != nil && old.text == r.text && old.created == r.created && old.flags == r.flags && old.partition.layout == r.partition.layout &&
+		old.first.is(r.first) && old.ownTTL() == r.ownTTL() && slices.EqualFunc(old.moreFacts(), r.moreFacts(), fact.is)
 }
 
 // is reports whether the facts are equal.
@@ -163,7 +166,7 @@ func (x *Index) Forget(from uint64, uid types.UID, now time.Time) {
 	if x.listing.ID != from {
 		return
 	}
-	if old := x.rows[uid]; old != nil {
+	if old := x.rows.get(uid); old != nil {
 		x.delist(old, now)
 		x.drop(old)
 		x.recordDeparture(old, now)
@@ -216,7 +219,7 @@ func (x *Index) eachPartition(visit func(*partition) bool) {
 // drop removes a row, and its partition if it was the last row there.
 func (x *Index) drop(row *FactRow) {
 	x.unschedule(row)
-	delete(x.rows, row.uid())
+	x.rows.remove(row.uid())
 	shared := row.partition
 	if row.IsStale() {
 		shared.stale--

@@ -20,8 +20,7 @@ func (r *FactRow) succeed(old *FactRow, gap bool, now time.Time) {
 		r.streak = old.streak
 	}
 	gap = gap && old != nil && !sameVersion
-	for i := range r.facts {
-		f := &r.facts[i]
+	for f := range r.facts {
 		if !f.has(marked) {
 			continue
 		}

@@ -74,8 +74,8 @@ func (p *partitionRules) about(row *FactRow, synced bool, rules []int32) []int32
 		return rules
 	}
 	rules = append(rules, p.always...)
-	for k := range row.facts {
-		for _, i := range p.readers(row.facts[k].column()) {
+	for f := range row.facts {
+		for _, i := range p.readers(f.column()) {
 			if !p.Rules[i].Unpermitted {
 				rules = append(rules, i)
 			}

@@ -31,7 +31,7 @@ func (x *Index) linkRanks(s *partition) {
 func (x *Index) rankAll() {
 	x.ranks = map[policy.RuleID]*ranks{}
 	x.followRankings()
-	for _, row := range x.rows {
+	for row := range x.rows.all {
 		x.rank(row, func([]types.UID) {})
 	}
 }
@@ -112,7 +112,7 @@ func (r *FactRow) member(rule int) (m policy.Candidate, ok bool) {
 // reevaluate evaluates the rows again whose rank result has changed, except the one that its caller evaluates.
 func (x *Index) reevaluate(changed []types.UID, but *FactRow, now time.Time) {
 	for _, uid := range changed {
-		row := x.rows[uid]
+		row := x.rows.get(uid)
 		if row == nil || row == but || uid == but.uid() {
 			continue
 		}

@@ -104,8 +104,8 @@ func (r *returns) streak(n objectName, uid types.UID, now time.Time) uint8 {
 // setStreak sets how often the object of a new row, or the owner that would be deleted in its place, was re-created.
 func (x *Index) setStreak(row *FactRow, now time.Time) {
 	row.streak = x.returns.streak(x.nameOf(row), row.uid(), now)
-	for i := range row.facts {
-		if n := row.facts[i].note; n != nil && n.owner != nil {
+	for f := range row.facts {
+		if n := f.note; n != nil && n.owner != nil {
 			row.streak = max(row.streak, x.returns.streak(ownerName(n.owner, row.partition.namespace), n.owner.UID, now))
 		}
 	}
@@ -132,7 +132,7 @@ func (x *Index) Deleted(i policy.Intent, now time.Time) {
 	defer x.mu.Unlock()
 	name := objectName{x.kind, i.Subject.Namespace, i.Subject.Name}
 	d, _ := x.returns.departed(name, i.Subject.UID)
-	if row := x.rows[i.Subject.UID]; row != nil {
+	if row := x.rows.get(i.Subject.UID); row != nil {
 		d.streak = row.nextStreak()
 		x.returns.record(name, i.Subject.UID, d.streak, now)
 	}
@@ -160,10 +160,8 @@ func (r *FactRow) nextStreak() uint8 {
 // isPrompt reports whether the time to live of the subject started soon after its creation, by every rule that finds it
 // eligible.
 func (r *FactRow) isPrompt() bool {
-	created := unpack(r.created, r.createdNanos)
-	for i := range r.facts {
-		f := &r.facts[i]
-		if f.has(selected) && f.has(eligible) && unpack(f.start, f.startNanos).Sub(created) > startsWithin {
+	for f := range r.facts {
+		if f.has(selected) && f.has(eligible) && unpack(f.start, f.startNanos).Sub(r.created.time()) > startsWithin {
 			return false
 		}
 	}
@@ -173,8 +171,7 @@ func (r *FactRow) isPrompt() bool {
 // isEdited reports whether a rule that finds the subject eligible was edited since then. Edits of other rules do not end
 // a loop: otherwise frequent edits of any rule would keep it running.
 func (r *FactRow) isEdited(before *partitionRules) bool {
-	for i := range r.facts {
-		f := &r.facts[i]
+	for f := range r.facts {
 		if !f.has(selected) || !f.has(eligible) {
 			continue
 		}

@@ -4,6 +4,7 @@ package index_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +27,8 @@ func TestFactRowKeepsSubjectAndFacts(t *testing.T) {
 		"empty":                        {},
 		"no version":                   {Name: "x", UID: "y"},
 		"a long name":                  {Name: strings.Repeat("n", 32_767), UID: types.UID(strings.Repeat("u", 32_767)), ResourceVersion: "1"},
-		"created in 1600":              {Created: time.Date(1600, time.January, 1, 0, 0, 0, 1, time.UTC)},
-		"created in 9999":              {Created: time.Date(9999, time.December, 31, 23, 59, 59, 999_999_999, time.UTC)},
+		"created in 1600":              {Created: time.Date(1600, time.January, 1, 0, 0, 0, 1_000, time.UTC)},
+		"created in 9999":              {Created: time.Date(9999, time.December, 31, 23, 59, 59, 999_999_000, time.UTC)},
 		"created in another time zone": {Created: time.Date(2026, time.March, 1, 12, 0, 0, 0, time.FixedZone("", 3600))},
 	}
 	facts := []policy.Facts{
@@ -55,6 +56,14 @@ func TestFactRowKeepsSubjectAndFacts(t *testing.T) {
 			expect.Equal(t, "subject", subject, row.Subject(), sameTimes)
 			expect.Equal(t, "facts", facts, row.Facts(), sameTimes, cmpopts.EquateErrors())
 		})
+	}
+}
+
+// TestCreationIsRoundedUp: images have a time of creation with nanoseconds. No subject may be older than it was.
+func TestCreationIsRoundedUp(t *testing.T) {
+	for nanos, want := range map[time.Duration]time.Duration{0: 0, 1: 1_000, 999: 1_000, 1_000: 1_000, 999_999_999: time.Second} {
+		got := index.NewFactRow(policy.Subject{Created: now.Add(nanos)}, index.NewColumns()).Subject().Created
+		expect.Equal(t, fmt.Sprintf("created %d ns after a second", nanos), now.Add(want), got)
 	}
 }
 

@@ -41,7 +41,7 @@ func (x *Index) scan(all []*FactRow, visit func(policy.Subject, []policy.Evaluat
 func (x *Index) copyRows() []*FactRow {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	rows := make([]*FactRow, 0, len(x.rows))
+	rows := make([]*FactRow, 0, x.rows.count)
 	for s := range x.eachPartition {
 		rows = append(rows, s.rows...)
 	}

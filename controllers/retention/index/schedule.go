@@ -5,8 +5,7 @@ package index
 // began returns when the first time to live of an eligible subject started.
 func (r *FactRow) began() (start seconds, nanos int32) {
 	first := true
-	for i := range r.facts {
-		f := &r.facts[i]
+	for f := range r.facts {
 		if f.has(eligible) && (first || f.start < start || f.start == start && f.startNanos < nanos) {
 			start, nanos, first = f.start, f.startNanos, false
 		}
@@ -23,9 +22,6 @@ func (s schedule) Len() int { return len(s) }
 func (s schedule) Less(i, j int) bool {
 	if s[i].due != s[j].due {
 		return s[i].due < s[j].due
-	}
-	if s[i].dueNanos != s[j].dueNanos {
-		return s[i].dueNanos < s[j].dueNanos
 	}
 	a, aNanos := s[i].began()
 	b, bNanos := s[j].began()

@@ -4,19 +4,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -94,52 +90,6 @@ func (l *environment) millionObjects(ctx context.Context) error {
 		return err
 	}
 	return l.takeover(ctx)
-}
-
-// addBareList adds how long it takes to list the Jobs and Pods that are left, for a client that asks for each page as early as possible
-// and ignores the answers.
-func (l *environment) addBareList(ctx context.Context) error {
-	server, began := l.plane.PID(cluster.APIServer), time.Now()
-	before, err := cpu(server)
-	if err != nil {
-		return err
-	}
-	pages, reading := errgroup.WithContext(ctx)
-	pages.Go(func() error {
-		return ignorePages(reading, pages, l.client.BatchV1().RESTClient(), "/apis/batch/v1/jobs", "")
-	})
-	pages.Go(func() error { return ignorePages(reading, pages, l.client.CoreV1().RESTClient(), "/api/v1/pods", "") })
-	if err := pages.Wait(); err != nil {
-		return err
-	}
-	took := time.Since(began)
-	after, err := cpu(server)
-	if err != nil {
-		return err
-	}
-	l.table.add(fmt.Sprintf("a client that ignores the answers, %d objects listed", l.objects()-l.size.millionDue),
-		took.Round(100*time.Millisecond).String(), fmt.Sprintf("%.0f s of CPU of the API server", (after-before).Seconds()))
-	return nil
-}
-
-// continuation is the token for the next page. In a list, the metadata comes before the items.
-var continuation = regexp.MustCompile(`"continue":"([^"]*)"`)
-
-// ignorePages reads a page and those after it.
-func ignorePages(ctx context.Context, pages *errgroup.Group, client rest.Interface, path, token string) error {
-	page, err := client.Get().AbsPath(path).SetHeader("Accept", "application/json").Param("limit", "10000").Param("continue", token).Stream(ctx)
-	if err != nil {
-		return err
-	}
-	metadata, err := io.ReadAll(io.LimitReader(page, 4<<10))
-	if err != nil {
-		return errors.Join(err, page.Close())
-	}
-	if next := continuation.FindSubmatch(metadata); next != nil {
-		pages.Go(func() error { return ignorePages(ctx, pages, client, path, string(next[1])) })
-	}
-	_, err = io.Copy(io.Discard, page)
-	return errors.Join(err, page.Close())
 }
 
 // addServer adds what the API server and etcd use.

@@ -466,13 +466,13 @@ func TestMarkIsWrittenOnce(t *testing.T) {
 		bubble.Pass(0)
 		mark := fmt.Sprintf(`x@1 {"mark":%q}`, w.began.UTC().Format(time.RFC3339))
 		expect.Equal(t, "written", []string{mark}, w.written())
-		bubble.Pass(index.MarkAgain - 1) // the watch sends nothing
+		bubble.Pass(index.MarkAgain - time.Microsecond) // the watch sends nothing
 		expect.Equal(t, "attempts before the mark is seen", nil, w.attempted())
 		since := time.Now().Add(-time.Minute)
 		w.source(0).apply(row("x", w.began, marked(since), version(2)))
-		bubble.Pass(59*time.Minute - 1)
+		bubble.Pass(59*time.Minute - time.Microsecond)
 		expect.Equal(t, "deleted early", none, w.removed())
-		bubble.Pass(1)
+		bubble.Pass(time.Microsecond)
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		expect.Equal(t, "written in the end", []string{mark}, w.written())
 	})

@@ -189,17 +189,18 @@ func quote(v any) string {
 	return string(data)
 }
 
-// openWithoutPolicy shows the playground without its content security policy, which allows one worker.
-func (b *tab) openWithoutPolicy() {
+// showScripts shows an empty page with what engine.js contains. It does not run the engine.
+func (b *tab) showScripts() {
 	b.t.Helper()
-	call(b, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: true})
-	b.open(b.local())
+	file := filepath.Join(b.t.TempDir(), "empty.html")
+	expect.NoError(b.t, os.WriteFile(file, []byte(`<!doctype html><script src="file://`+filepath.Join(b.dir, "engine.js")+`"></script>`), 0o644))
+	b.show("file://" + file)
 }
 
-// startWorker starts the engine of the page in a worker of its own, which ask then asks.
+// startWorker starts the engine of the page in a worker without the page, which ask then asks.
 func (b *tab) startWorker() {
 	b.t.Helper()
-	b.openWithoutPolicy()
+	b.showScripts()
 	b.run(`(() => {
 		const worker = new Worker(URL.createObjectURL(new Blob([sunsetEngine.worker])));
 		const next = (message) => new Promise((done) => { worker.onmessage = ({ data }) => done(data); worker.postMessage(message); });
@@ -330,8 +331,7 @@ func TestPageSendsNothing(t *testing.T) {
 
 // TestPageShowsHostileInputAsText: names, messages and values that are HTML are text, and the page works after them.
 func TestPageShowsHostileInputAsText(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	const html = `<img src=x onerror=hacked=1><script>hacked=1</script>`
 	policies := "apiVersion: sunset-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: " + quote(html) + "}\nspec:\n  rules:\n" +
 		"  - {name: r, target: {apiVersion: v1, kind: Pod}, eligible: " + quote(`object.metadata.name != "`+strings.ReplaceAll(html, `"`, ``)+`2"`) + ", startTime: object.metadata.creationTimestamp, ttl: 1h}\n" +

@@ -3,6 +3,7 @@
 package playground_test
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -20,8 +21,7 @@ func (b *tab) breakEngine(condition string) {
 
 // TestPageOffersToStartABrokenEngineAgain: the page does not wait for an engine that has failed or cannot start.
 func TestPageOffersToStartABrokenEngineAgain(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	before := b.status()
 	says := func(want string) {
 		t.Helper()
@@ -47,8 +47,7 @@ func TestPageOffersToStartABrokenEngineAgain(t *testing.T) {
 
 // TestPageEvaluatesAChangeAfterAFailure: a person need not select the button.
 func TestPageEvaluatesAChangeAfterAFailure(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	before := b.status()
 	b.breakEngine("message.request")
 	b.run(`document.getElementById("now").click()`)
@@ -64,17 +63,20 @@ func TestPageEvaluatesAChangeAfterAFailure(t *testing.T) {
 	}
 }
 
+// emptyModule is the shortest module of WebAssembly, uncompressed in a frame of zstd.
+const emptyModule = "\x28\xb5\x2f\xfd\x20\x08\x41\x00\x00" + "\x00asm\x01\x00\x00\x00"
+
 // TestWorkerReportsThatItsEngineEnded: a program that ends between requests is a failure too.
 func TestWorkerReportsThatItsEngineEnded(t *testing.T) {
 	b := openBrowser(t)
-	b.openWithoutPolicy()
+	b.showScripts()
 	got := value[string](b, `new Promise((done) => {
 		const ends = ";globalThis.Go = class { importObject = new Proxy({}, { get: () => new Proxy({}, { get: () => () => {} }) }); async run() { sunsetReady(); } };";
 		const support = sunsetEngine.worker.indexOf("(()=>{");
 		const worker = new Worker(URL.createObjectURL(new Blob([sunsetEngine.worker.slice(0, support) + ends + sunsetEngine.worker.slice(support)])));
 		const messages = [];
 		worker.onmessage = ({ data }) => { messages.push(JSON.stringify(data)); if (messages.length === 2) done(messages.join(" ")); };
-		worker.postMessage({ wasm: sunsetEngine.wasm });
+		worker.postMessage({ wasm: `+quote(base64.StdEncoding.EncodeToString([]byte(emptyModule)))+` });
 	})`)
 	if want := `{"ready":true} {"failure":"Error: the program ended"}`; got != want {
 		t.Errorf("messages %s, want %s", got, want)

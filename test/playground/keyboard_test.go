@@ -52,8 +52,7 @@ func (b *tab) showSite(url string) {
 
 // TestPageWorksWithTheKeyboard moves only with keys: from the top to the menu, to the slider and to an explanation.
 func TestPageWorksWithTheKeyboard(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	b.tabTo("#samples")
 	b.press("k") // the browser forgets keys after a second, so that more may not be one word
 	b.settle()

@@ -5,7 +5,6 @@ package playground_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -88,12 +87,16 @@ func TestEngineExplainsAsTheCommandLine(t *testing.T) {
 	expect.NoError(t, err)
 	explained := 0
 	for _, c := range sampleCases(t) {
-		for _, v := range n.ask(t, c.request).Preview.Verdicts {
-			c.request.Explain = &playground.Object{APIVersion: v.APIVersion, Kind: v.Kind, Namespace: v.Namespace, Name: v.Name}
+		both := func() (want, got *response) {
 			data, err := json.Marshal(c.request)
 			expect.NoError(t, err)
-			want := decoded(t, string(here.Answer(context.Background(), data)))
-			got := n.ask(t, c.request)
+			return decoded(t, string(here.Answer(t.Context(), data))), n.ask(t, c.request)
+		}
+		_, first := both()
+		c.request.Objects = nil // both keep the objects, as for the page
+		for _, v := range first.Preview.Verdicts {
+			c.request.Explain = &playground.Object{APIVersion: v.APIVersion, Kind: v.Kind, Namespace: v.Namespace, Name: v.Name}
+			want, got := both()
 			expect.Equal(t, c.name+" "+v.Name, string(want.Page), string(got.Page))
 			if got.Page != nil {
 				explained++

@@ -46,8 +46,7 @@ func TestPageIsSmall(t *testing.T) {
 
 // TestPageIsAccessible checks each look, also with problems.
 func TestPageIsAccessible(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	for name, look := range someLooks() {
 		b.look(look.scheme, look.width, look.height)
 		b.choose("finished-jobs")
@@ -76,8 +75,7 @@ func (b *tab) link(policies, objects, at string) {
 
 // TestTimelineShowsObjectsThatExpire: a held and a terminating Job of the first sample have a due time, but do not expire then.
 func TestTimelineShowsObjectsThatExpire(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	label := value[string](b, `document.querySelector("#timeline svg").getAttribute("aria-label")`)
 	if want := "5 objects with a due time, from 2026-02-"; !strings.HasPrefix(label, want) {
 		t.Errorf("the chart shows %q, want %q", label, want)
@@ -86,8 +84,7 @@ func TestTimelineShowsObjectsThatExpire(t *testing.T) {
 
 // TestLinkContainsTheState types into the editor, selects an object, and opens the link again.
 func TestLinkContainsTheState(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	b.run(`document.querySelector("#policies .cm-content").focus()`)
 	expect.NoError(t, chromedp.Do(b.ctx, chromedp.KeyEvent("# "+t.Name()+"\n")))
 	b.settle()
@@ -99,13 +96,15 @@ func TestLinkContainsTheState(t *testing.T) {
 			state = await new Response(new Response(bytes).body.pipeThrough(new DecompressionStream("deflate-raw"))).json().catch(() => ({}));
 		}
 	})()`) // until the page has written the link
-	state := func() string {
+	state := func(b *tab) string {
+		b.t.Helper()
 		return value[string](b, `["status", "time", "explanation"].map((id) => document.getElementById(id)).map((e) => e.value ?? e.textContent).join()`)
 	}
-	url, want := value[string](b, `location.href`), state()
-	b.open(url)
-	expect.Equal(t, "state", want, state())
-	if text := value[string](b, `document.querySelector("#policies .cm-content").textContent`); !strings.Contains(text, t.Name()) {
+	url, want := value[string](b, `location.href`), state(b)
+	another := openBrowser(t)
+	another.open(url)
+	expect.Equal(t, "state", want, state(another))
+	if text := value[string](another, `document.querySelector("#policies .cm-content").textContent`); !strings.Contains(text, t.Name()) {
 		t.Errorf("the editor shows %.200s", text)
 	}
 }
@@ -113,8 +112,7 @@ func TestLinkContainsTheState(t *testing.T) {
 // TestPageReadsDroppedAndPastedObjects: dropped files may be in UTF-16, and long text is used without showing it in the editor. The
 // worker gets objects again only if they change, because it takes long to decode them.
 func TestPageReadsDroppedAndPastedObjects(t *testing.T) {
-	b := openBrowser(t)
-	b.open(b.local())
+	b := openPlayground(t)
 	give := func(event string) {
 		t.Helper()
 		b.run(`(() => {
@@ -140,9 +138,10 @@ func TestPageReadsDroppedAndPastedObjects(t *testing.T) {
 	expect.Equal(t, "files beside the editor", 1, value[int](b, `document.querySelectorAll("#files li").length`))
 	b.run(`(() => {
 		window.sent = [];
-		const send = Worker.prototype.postMessage;
+		const send = window.send ??= Worker.prototype.postMessage;
 		Worker.prototype.postMessage = function (message) { sent.push(message.request.objects !== undefined); send.call(this, message); };
 	})()`)
+	defer b.breakEngine("false")
 	for _, editor := range []string{"policies", "objects"} {
 		b.run(`document.querySelector("#` + editor + ` .cm-content").focus()`)
 		b.press("# edit\n")

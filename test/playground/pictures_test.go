@@ -22,9 +22,7 @@ const largestPicture = 300_000
 
 // TestPicturesAreSmall takes the pictures of README.md, and writes them to -pictures.
 func TestPicturesAreSmall(t *testing.T) {
-	playground := openBrowser(t)
-	playground.look("light", 1280, 800)
-	playground.open(playground.local())
+	playground := openPlayground(t)
 	playground.run(`document.querySelectorAll("#verdicts tbody button")[2].click()`)
 	playground.settle()
 	playground.run(`document.querySelector("#results").scrollTo(0, 0)`)

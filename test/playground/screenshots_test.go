@@ -3,6 +3,7 @@
 package playground_test
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-var screenshots = flag.String("screenshots", "", "directory for all screenshots; empty for directories of artifacts")
+var screenshots = flag.String("screenshots", "", "directory for all screenshots; empty to take none")
 
 // TestMain ends Node and the browser, and writes a page with all screenshots.
 func TestMain(m *testing.M) {
@@ -75,15 +76,23 @@ func someLooks() map[string]look {
 	return map[string]look{"desktop-light": looks["desktop-light"], "phone-dark": looks["phone-dark"]}
 }
 
+// theAxe is the script of axe-core.
+var theAxe = once(func(ctx context.Context) (string, error) {
+	packages, err := site.Packages(ctx, site.Web)
+	if err != nil {
+		return "", err
+	}
+	script, err := os.ReadFile(filepath.Join(packages, "axe-core/axe.min.js"))
+	return string(script), err
+})
+
 // checkLook writes a screenshot, runs axe-core with all rules or those with a tag, and checks that the page fits into the window.
 func (b *tab) checkLook(name string, screenshot chromedp.Action[[]byte], tags ...string) {
 	b.t.Helper()
 	b.shoot(name, screenshot)
-	packages, err := site.Packages(b.t.Context(), site.Web)
+	axe, err := theAxe()
 	expect.NoError(b.t, err)
-	axe, err := os.ReadFile(filepath.Join(packages, "axe-core/axe.min.js"))
-	expect.NoError(b.t, err)
-	b.run(string(axe))
+	b.run(axe)
 	for _, problem := range value[[]string](b, `axe.run(document, { resultTypes: ["violations"], runOnly: `+quote(tags)+` ?? undefined }).then(({ violations }) =>
 		violations.map((v) => v.id + ": " + v.help + " " + v.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
 		b.t.Errorf("%s: %s", name, problem)
@@ -98,22 +107,23 @@ var (
 	window    = chromedp.CaptureScreenshot()
 )
 
-// shoot writes a screenshot.
+// shoot writes a screenshot for people to look at, if they want any.
 func (b *tab) shoot(name string, screenshot chromedp.Action[[]byte]) {
 	b.t.Helper()
-	png, err := chromedp.Run(b.ctx, screenshot)
-	expect.NoError(b.t, err)
-	b.save(name+".png", png)
+	if *screenshots != "" {
+		png, err := chromedp.Run(b.ctx, screenshot)
+		expect.NoError(b.t, err)
+		b.save(name+".png", png)
+	}
 }
 
-// save writes a file for people to look at.
+// save writes a file beside the screenshots.
 func (b *tab) save(name string, data []byte) {
 	b.t.Helper()
-	dir := *screenshots
-	if dir == "" {
-		dir = b.t.ArtifactDir()
+	if *screenshots == "" {
+		return
 	}
-	file := filepath.Join(dir, name)
+	file := filepath.Join(*screenshots, name)
 	expect.NoError(b.t, os.WriteFile(file, data, 0o644))
 	b.t.Logf("%s: %d bytes", file, len(data))
 }

@@ -41,8 +41,8 @@ func (s *shared[T]) end() {
 // The tabs that tests share: one with the playground, and one with the engine in a worker of its own too.
 var thePlayground, theWorker shared[*tab]
 
-// openPlayground returns a tab with the playground as it is after it was opened: with the first sample, and the focus at the top. Tests of
-// what a new page does, or that change more of the page than its input, open a page of their own.
+// openPlayground returns a tab with the playground as it is after it was opened: with the first sample, in the light color scheme, and with
+// the focus at the top. Tests of what a new page does open one of their own.
 func openPlayground(t *testing.T) *tab {
 	t.Helper()
 	b := thePlayground.use(t, func(t *testing.T) (*tab, func()) {
@@ -52,6 +52,7 @@ func openPlayground(t *testing.T) *tab {
 	})
 	b = &tab{t, b.ctx, b.dir}
 	call(b, page.BringToFront, cdp.Empty{}) // other tests may have opened tabs since then
+	b.look("light", 1280, 800)
 	b.choose("finished-jobs")
 	b.run(`document.getElementById("skip").focus()`)
 	b.run(`document.activeElement.blur()`) // the next Tab still starts there

@@ -3,6 +3,7 @@
 package playground_test
 
 import (
+	"bytes"
 	"context"
 	"io/fs"
 	"maps"
@@ -47,14 +48,10 @@ type document struct {
 func readDocuments(t *testing.T, dir string) map[string]document {
 	t.Helper()
 	all := map[string]document{}
-	expect.NoError(t, filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(file) != ".html" {
-			return err
-		}
-		f, err := os.Open(file)
+	for _, page := range allPages(t, dir) {
+		text, err := os.ReadFile(filepath.Join(dir, page))
 		expect.NoError(t, err)
-		defer func() { _ = f.Close() }()
-		root, err := html.Parse(f)
+		root, err := html.Parse(bytes.NewReader(text))
 		expect.NoError(t, err)
 		d := document{anchors: map[string]bool{}}
 		for n := range root.Descendants() {
@@ -67,10 +64,21 @@ func readDocuments(t *testing.T, dir string) map[string]document {
 				}
 			}
 		}
-		all[filepath.ToSlash(strings.TrimPrefix(file, dir))] = d
-		return nil
-	}))
+		all[page] = d
+	}
 	return all
+}
+
+// allPages returns the paths of all pages of a site, in order.
+func allPages(t *testing.T, dir string) (pages []string) {
+	t.Helper()
+	expect.NoError(t, filepath.WalkDir(dir, func(file string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(file) == ".html" {
+			pages = append(pages, filepath.ToSlash(strings.TrimPrefix(file, dir)))
+		}
+		return err
+	}))
+	return pages
 }
 
 // TestLinksOfTheSite: each link leads to a file of the site, and to an anchor of it if it names one, or to another server.
@@ -105,10 +113,10 @@ func TestLinksOfTheSite(t *testing.T) {
 	}
 }
 
-// pagesOf returns the paths of all pages of a site, in order, except the playground, which has tests of its own.
+// pagesOf returns all pages, except the playground, which has tests of its own.
 func pagesOf(t *testing.T, dir string) []string {
 	t.Helper()
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(readDocuments(t, dir))), func(name string) bool { return strings.HasPrefix(name, "/playground/") })
+	return slices.DeleteFunc(allPages(t, dir), func(name string) bool { return strings.HasPrefix(name, "/playground/") })
 }
 
 // isReport reports whether a page is the report of a sample.

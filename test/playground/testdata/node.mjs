@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 const [support, engine] = process.argv.slice(2);
 (0, eval)(readFileSync(support, "utf8"));
 const go = new globalThis.Go();
+go.env = { GOGC: "400", GOMEMLIMIT: "1GiB" }; // as the worker of the page does
 const { instance } = await WebAssembly.instantiate(readFileSync(engine), go.importObject);
 const ready = new Promise((resolve) => (globalThis.sunsetReady = resolve));
 go.run(instance);

@@ -3,8 +3,10 @@
 
 GENERATED := policy/v1alpha1/zz_generated.deepcopy.go 'crds/*.yaml' docs/reference/cel.md docs/reference/api.md docs/reference/kubectl-sunset.md docs/reference/kubectl-sunset-output.md cmd/kubectl-sunset/command/unused charts/sunset/files \
 	cmd/kubectl-sunset/load/builtin.txt
+# The tags of the programs, so that tests share their compiled packages.
+TAGS := disable_grpc_modules,grpcnotrace
 # make lint runs govet.
-TEST_FLAGS ?= -timeout 30m -p 3 -vet=off
+TEST_FLAGS ?= -timeout 30m -p 3 -vet=off -tags=$(TAGS)
 # The packages whose tests take longest are first, so that none of them runs alone at the end. go test runs a package once, at its first place.
 PACKAGES ?= ./test/integration ./test/playground ./test/chart ./policy/ledger ./test/faults ./test/bench ./test/release ./test/stores ./test/cluster ./...
 FUZZTIME ?= 30s
@@ -144,7 +146,7 @@ test: control-plane ## Run all tests, including those on a real control plane
 
 .PHONY: test-race
 test-race: control-plane ## Run all tests, and replicas of the fault scenarios, with the race detector; tests also check the lock order
-	CGO_ENABLED=1 SUNSET_FAULTS_BUILD=race $(GOTESTSUM) -- -race -tags lockorder $(TEST_FLAGS) $(PACKAGES)
+	CGO_ENABLED=1 SUNSET_FAULTS_BUILD=race $(GOTESTSUM) -- -race $(TEST_FLAGS) -tags=$(TAGS),lockorder $(PACKAGES)
 
 .PHONY: test-pages
 test-pages: control-plane ## Run all tests of the playground and other pages: every sample, 1,000 random cases, every look of the site, with screenshots in dist/screenshots/index.html (about 15 minutes)

@@ -15,7 +15,7 @@ import (
 )
 
 // Flags are the flags of go build that make a program as small as in the images.
-func Flags() []string { return []string{"-tags=disable_grpc_modules", "-ldflags=-s"} }
+func Flags() []string { return []string{"-tags=disable_grpc_modules,grpcnotrace", "-ldflags=-s"} }
 
 // Build compiles a command of this module, for example sunset-controller, into a directory. It returns the path of the program. The Go
 // build cache keeps programs of go run, so another process that builds the same one does not link it again. The sources of the command are

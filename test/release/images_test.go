@@ -61,7 +61,7 @@ type image struct {
 func TestKoAndGoReleaserBuildTheSameImages(t *testing.T) {
 	const base = "gcr.io/distroless/static:nonroot"
 	platforms := []string{"linux/amd64", "linux/arm64"}
-	built := flags{Env: []string{"CGO_ENABLED=0"}, Flags: []string{"-trimpath", "-tags=disable_grpc_modules"}, Ldflags: []string{"-s", "-w"}}
+	built := flags{Env: []string{"CGO_ENABLED=0"}, Flags: []string{"-trimpath", "-tags=disable_grpc_modules,grpcnotrace"}, Ldflags: []string{"-s", "-w"}}
 	var ko struct { // the fields that we use; https://ko.build/configuration
 		DefaultBaseImage                         string
 		DefaultPlatforms                         []string

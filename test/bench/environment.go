@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -50,11 +52,27 @@ func openEnvironment(ctx context.Context, o options, plane cluster.Options) (*en
 	if l.plane, err = cluster.Start(ctx, plane); err != nil {
 		return nil, err
 	}
-	if err := l.prepare(); err != nil {
+	err = l.prepare()
+	if err == nil && o.pin {
+		err = l.separate(ctx)
+	}
+	if err != nil {
 		l.close()
 		return nil, err
 	}
 	return l, nil
+}
+
+// separate moves the API server and etcd to processor 0, and the benchmark to processor 1. What it starts later stays
+// there too.
+func (l *environment) separate(ctx context.Context) error {
+	for pid, processor := range map[int]string{l.plane.PID(cluster.APIServer): "0", l.plane.PID(cluster.Etcd): "0", os.Getpid(): "1"} {
+		out, err := exec.CommandContext(ctx, "taskset", "--all-tasks", "--cpu-list", "--pid", processor, strconv.Itoa(pid)).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("taskset for process %d: %w: %s", pid, err, out)
+		}
+	}
+	return nil
 }
 
 func (l *environment) prepare() error {

@@ -88,6 +88,7 @@ func main() {
 	backlog := flag.Int("workloads", 0, "finished Workloads in scenario kueue, if not 50000; creating them takes most of its time")
 	atATime := flag.Int("images-at-a-time", agentInFlight, "concurrent image removals, bare and by the node agent")
 	many := flag.Int("images", 0, "images on the node in scenario images, if not 2000")
+	pin := flag.Bool("pin", false, "run the API server and etcd of the shared control plane on processor 0, and everything else on processor 1 (needs taskset)")
 	curves := flag.String("growth", "", "where scenario growth writes its results: NAME.json, and NAME.svg, the figure; empty to write nothing")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
@@ -106,7 +107,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	figures, err := measure(ctx, options{size: size, only: *only, pprof: *pprof, flags: strings.Fields(*flags), atATime: *atATime, curves: *curves})
+	figures, err := measure(ctx, options{size: size, only: *only, pprof: *pprof, flags: strings.Fields(*flags), atATime: *atATime, curves: *curves, pin: *pin})
 	if err == nil {
 		err = figures.print(os.Stdout)
 	}
@@ -124,6 +125,8 @@ type options struct {
 	flags []string // additional flags for Sunset
 
 	curves string // name of the files with the results of scenario growth; empty for none
+
+	pin bool // whether the API server and etcd have a processor of their own
 
 	atATime int    // concurrent image removals
 	sunset  string // path of the controller; empty to build it

@@ -98,7 +98,7 @@ func (l *environment) lease(ctx context.Context, after time.Time) (time.Time, er
 		if err == nil && acquiredAfter(lease, after) {
 			return lease.Spec.AcquireTime.Time, nil
 		}
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
 			return time.Time{}, err
 		}
 	}

@@ -101,6 +101,8 @@ func TestF58LimitsApplyAtOpenings(t *testing.T) {
 	case before < limit: // the machine is slow, so the second opening begins with the first objects
 		t.Logf("%d objects were deleted before the second opening", before)
 		between = maxInFlight
+	case strings.Contains(r.Log(), "deletions in a namespace are throttled"): // the machine is slow, and the order is not exact
+		between = maxInFlight
 	}
 	for n, i := range order(t, r.Deletes()) {
 		if n/limit != i/limit && max(n-i, i-n) > between {

@@ -156,7 +156,7 @@ func (l *environment) addUsed(run *drainRun, factor time.Duration) error {
 
 // backlog creates the Jobs to drain.
 func (l *environment) backlog(ctx context.Context, namespace string) error {
-	return batch{namespace: namespace, prefix: "job", count: l.size.drain, finished: anHourAgo}.create(ctx, l.client)
+	return l.create(ctx, batch{namespace: namespace, prefix: "job", count: l.size.drain, finished: anHourAgo})
 }
 
 // drainBare is the raw limit: for each Job of a list it sends only the DELETE with preconditions that Sunset sends.

@@ -29,15 +29,16 @@ import (
 // environment is the control plane on which the benchmark runs.
 type environment struct {
 	options
-	plane  *cluster.Cluster
-	client kubernetes.Interface
-	policy client.Client
-	dir    string // of logs
-	kcm    string // path of kube-controller-manager
-	table  table
-	perJob time.Duration // average time to create one standing Job
-	queued int           // Jobs created for Kueue
-	store  int           // process id of the object store; 0 without it
+	plane   *cluster.Cluster
+	storage *storage
+	client  kubernetes.Interface
+	policy  client.Client
+	dir     string // of logs
+	kcm     string // path of kube-controller-manager
+	table   table
+	stands  bool // whether the standing Jobs exist
+	queued  int  // Jobs created for Kueue
+	store   int  // process id of the object store; 0 without it
 
 	listings atomic.Int64 // of Jobs, that the benchmark has sent
 }
@@ -99,6 +100,7 @@ func (l *environment) prepare() error {
 	if l.policy, err = client.New(l.plane.Config(), client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
+	l.storage = newStorage(l.plane.URL(cluster.Etcd))
 	l.dir, err = os.MkdirTemp("", "sunset-bench-")
 	return err
 }

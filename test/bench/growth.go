@@ -15,7 +15,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
 // growthPolicy selects Jobs by a label whose values divide them among several policies.
@@ -73,8 +72,7 @@ func (c curves) write(name string) error {
 
 // grow stores more and more Jobs, and measures a new process for each number of them and of policies.
 func (l *environment) grow(ctx context.Context) (grown curves, err error) {
-	s := newStorage(l.plane.URL(cluster.Etcd))
-	job, err := l.storeSeed(ctx, s)
+	job, err := l.storeSeed(ctx)
 	if err != nil {
 		return grown, err
 	}
@@ -92,7 +90,7 @@ func (l *environment) grow(ctx context.Context) (grown curves, err error) {
 	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.objects, b.objects) })
 	stored := 0
 	for _, at := range steps {
-		if err := l.storeJobs(ctx, s, job, stored, at.objects); err != nil {
+		if err := l.storeJobs(ctx, job, stored, at.objects); err != nil {
 			return grown, fmt.Errorf("write objects into etcd: %w", err)
 		}
 		stored = at.objects
@@ -108,14 +106,14 @@ func (l *environment) grow(ctx context.Context) (grown curves, err error) {
 }
 
 // storeJobs writes the Jobs from one number to another into etcd, with the labels that growthPolicy selects.
-func (l *environment) storeJobs(ctx context.Context, s *storage, job runtime.Object, from, to int) error {
-	return s.copies(ctx, job, to-from, func(i int, copied runtime.Object) string {
+func (l *environment) storeJobs(ctx context.Context, job runtime.Object, from, to int) error {
+	return l.storage.copies(ctx, job, to-from, manyAtOnce, func(i int, copied runtime.Object) string {
 		i += from
 		labels := map[string]string{}
 		for _, policies := range l.size.growthBy {
 			labels[sharedBy(policies)] = fmt.Sprint(i % policies)
 		}
-		return s.copyOfJob(copied.(*batchv1.Job), l.team(i), storedName("job", i), labels)
+		return l.storage.copyOfJob(copied.(*batchv1.Job), l.team(i), storedName("job", i), labels)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 )
@@ -30,28 +31,32 @@ func anHourAgo(int) time.Time { return time.Now().Add(-time.Hour) }
 
 func (b batch) name(i int) string { return fmt.Sprintf("%s-%06d", b.prefix, i) }
 
-// creators is the number of concurrent requests that create Jobs.
+// creators is the number of concurrent requests that create objects.
 const creators = 32
 
-// create creates the namespace and the Jobs of a batch, and marks the Jobs as finished.
-func (b batch) create(ctx context.Context, client kubernetes.Interface) error {
-	if err := ensureNamespace(ctx, client, b.namespace); err != nil {
+// create creates the namespace and the first Job of a batch, marks the Job as finished, and writes the others into etcd as copies of it.
+func (l *environment) create(ctx context.Context, b batch) error {
+	if err := ensureNamespace(ctx, l.client, b.namespace); err != nil {
 		return err
 	}
-	return together(ctx, b.count, func(ctx context.Context, i int) error { return b.createOne(ctx, client, i) })
-}
-
-func (b batch) createOne(ctx context.Context, client kubernetes.Interface, i int) error {
-	jobs := client.BatchV1().Jobs(b.namespace)
-	job, err := jobs.Create(ctx, b.job(i), metav1.CreateOptions{})
+	jobs := l.client.BatchV1().Jobs(b.namespace)
+	first, err := jobs.Create(ctx, b.job(0), metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create Job: %w", err)
 	}
-	job.Status = finishedStatus(b.finished(i))
-	if _, err := jobs.UpdateStatus(ctx, job, metav1.UpdateOptions{}); err != nil {
+	first.Status = finishedStatus(b.finished(0))
+	if _, err := jobs.UpdateStatus(ctx, first, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("finish Job: %w", err)
 	}
-	return nil
+	stored, err := l.storage.read(ctx, "/registry/jobs/"+b.namespace+"/"+b.name(0))
+	if err != nil {
+		return err
+	}
+	return l.storage.copies(ctx, stored, b.count-1, 1, func(i int, copied runtime.Object) string {
+		job, of := copied.(*batchv1.Job), b.job(i+1)
+		job.Annotations, job.Status = of.Annotations, finishedStatus(b.finished(i+1))
+		return l.storage.copyOfJob(job, b.namespace, of.Name, nil)
+	})
 }
 
 // job returns a Job that looks like those that people run: labels, environment, resources.

@@ -47,7 +47,7 @@ func (l *environment) lateness(ctx context.Context) error {
 		{"beside", ", a policy edited every second", "a policy that selects no objects"},
 		{"standing", ", a policy edited every second", "the policy that selects all of them"},
 	} {
-		late, err := l.lateWhileEdited(ctx, edited.policy, dueJobs{namespace: "lateness", prefix: "job" + edited.policy, n: l.size.lateness, every: dueEvery, ahead: l.dueAhead(1)})
+		late, err := l.lateWhileEdited(ctx, edited.policy, dueJobs{namespace: "lateness", prefix: "job" + edited.policy, n: l.size.lateness, every: dueEvery, ahead: l.size.ahead})
 		if err != nil {
 			return err
 		}
@@ -108,12 +108,6 @@ func (l *environment) lateBy(ctx context.Context, jobs dueJobs) ([]time.Duration
 	return watchDeletions(ctx, w, due)
 }
 
-// dueAhead is how long the creation of this many lots of Jobs may take. It is twice the time that creating them took without a watch,
-// and a margin: no Job may be due before all exist.
-func (l *environment) dueAhead(lots int) time.Duration {
-	return l.size.ahead + 2*time.Duration(lots*l.size.lateness)*l.perJob
-}
-
 // createDue creates finished Jobs that become due one after the other. It returns the due times and a watch that began before the first.
 // If the machine is too busy for that, it deletes the Jobs and creates others, twice as long before they are due.
 func (l *environment) createDue(ctx context.Context, jobs dueJobs) (map[string]time.Time, watch.Interface, error) {
@@ -158,7 +152,7 @@ func (l *environment) createDueAt(ctx context.Context, jobs dueJobs, first time.
 	for i := range jobs.n {
 		due[b.name(i)] = first.Add(time.Duration(i) * jobs.every)
 	}
-	return due, b.create(ctx, l.client)
+	return due, l.create(ctx, b)
 }
 
 // watchDeletions waits until a watch has reported that all Jobs are gone, and returns how late each deletion was.
@@ -185,7 +179,7 @@ func watchDeletions(ctx context.Context, w watch.Interface, due map[string]time.
 func (l *environment) redecide(ctx context.Context) error {
 	now := time.Now()
 	marker := batch{namespace: "standing", prefix: "marker", count: 1, finished: func(int) time.Time { return now }, labels: map[string]string{"marker": "true"}}
-	if err := marker.create(ctx, l.client); err != nil {
+	if err := l.create(ctx, marker); err != nil {
 		return err
 	}
 	if err := l.matched(ctx, "standing", l.size.standing+1); err != nil {

@@ -141,11 +141,10 @@ func (l *environment) latenessBeside(ctx context.Context, name, fields string) (
 	if err := l.recorded(ctx, name); err != nil {
 		return nil, nil, err
 	}
-	ahead := l.dueAhead(len(ways))
 	group, gctx := errgroup.WithContext(ctx)
 	for i, w := range ways {
 		group.Go(func() (err error) {
-			late[i], err = l.lateBy(gctx, dueJobs{namespace: w.namespace, n: l.size.lateness, every: dueEvery, ahead: ahead})
+			late[i], err = l.lateBy(gctx, dueJobs{namespace: w.namespace, n: l.size.lateness, every: dueEvery, ahead: l.size.ahead})
 			return err
 		})
 	}

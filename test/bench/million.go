@@ -232,7 +232,7 @@ func (l *environment) marker(ctx context.Context, name string) (*batchv1.Job, er
 		return nil, err
 	}
 	b := batch{namespace: "seed", prefix: name, count: 1, finished: anHourAgo, labels: map[string]string{"lot": "marker"}}
-	if err := b.create(ctx, l.client); err != nil {
+	if err := l.create(ctx, b); err != nil {
 		return nil, err
 	}
 	marker := &batchv1.Job{ObjectMeta: objectMeta(b.name(0))}

@@ -62,7 +62,7 @@ func (l *environment) spread(ctx context.Context, each int) error {
 	group.SetLimit(4)
 	for i := range l.size.policies {
 		group.Go(func() error {
-			if err := (batch{namespace: spreadName(i), prefix: "job", count: each, finished: anHourAgo}).create(gctx, l.client); err != nil {
+			if err := l.create(gctx, batch{namespace: spreadName(i), prefix: "job", count: each, finished: anHourAgo}); err != nil {
 				return err
 			}
 			_, err := l.apply(gctx, spreadName(i), fmt.Sprintf(drainPolicy, spreadName(i)))

@@ -39,14 +39,13 @@ func (l *environment) standing(ctx context.Context) error {
 
 // stand creates the standing Jobs and their policy if they do not exist.
 func (l *environment) stand(ctx context.Context) error {
-	if l.perJob > 0 {
+	if l.stands {
 		return nil
 	}
-	began := time.Now()
-	if err := (batch{namespace: "standing", prefix: "job", count: l.size.standing, finished: anHourAgo}).create(ctx, l.client); err != nil {
+	l.stands = true
+	if err := l.create(ctx, batch{namespace: "standing", prefix: "job", count: l.size.standing, finished: anHourAgo}); err != nil {
 		return err
 	}
-	l.perJob = time.Since(began) / time.Duration(l.size.standing)
 	_, err := l.apply(ctx, "standing", standingPolicy)
 	return err
 }

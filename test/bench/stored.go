@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
 // storage reads and writes objects in etcd, in the form in which the API server stores them, because a million requests to the API
@@ -81,17 +80,18 @@ func (s *storage) read(ctx context.Context, key string) (runtime.Object, error) 
 	return object, err
 }
 
-// writtenAtOnce is how many objects one transaction writes; etcd allows 128.
-const writtenAtOnce = 100
+// manyAtOnce is how many objects one transaction may write; etcd allows 128.
+const manyAtOnce = 100
 
-// copies writes n copies of an object. change returns the key of copy i, and changes it.
-func (s *storage) copies(ctx context.Context, of runtime.Object, n int, change func(i int, copied runtime.Object) (key string)) error {
+// copies writes n copies of an object, atOnce in each transaction. change returns the key of copy i, and changes it. The API server never
+// writes two objects with the same revision, so if atOnce is not 1, a list or watch that begins before the end may lack some.
+func (s *storage) copies(ctx context.Context, of runtime.Object, n, atOnce int, change func(i int, copied runtime.Object) (key string)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
-	for first := 0; first < n; first += writtenAtOnce {
+	for first := 0; first < n; first += atOnce {
 		group.Go(func() error {
 			var puts []map[string]pair
-			for i := first; i < min(first+writtenAtOnce, n); i++ {
+			for i := first; i < min(first+atOnce, n); i++ {
 				copied := of.DeepCopyObject()
 				key := change(i, copied)
 				var value bytes.Buffer
@@ -141,20 +141,20 @@ func (s *storage) copyOfPod(pod *corev1.Pod, namespace, name string) (key string
 var seed = batch{namespace: "seed", prefix: "job", count: 1, finished: anHourAgo}
 
 // storeSeed creates the seed and the namespaces of its copies with the API server, and returns what the API server has stored.
-func (l *environment) storeSeed(ctx context.Context, s *storage) (runtime.Object, error) {
-	if err := seed.create(ctx, l.client); err != nil {
+func (l *environment) storeSeed(ctx context.Context) (runtime.Object, error) {
+	if err := l.create(ctx, seed); err != nil {
 		return nil, err
 	}
 	if err := together(ctx, l.size.namespaces, func(ctx context.Context, i int) error { return ensureNamespace(ctx, l.client, l.team(i)) }); err != nil {
 		return nil, err
 	}
-	return s.read(ctx, "/registry/jobs/seed/"+seed.name(0))
+	return l.storage.read(ctx, "/registry/jobs/seed/"+seed.name(0))
 }
 
 // storeMillion creates one Job and one Pod with the API server, and writes copies of what it has stored.
 func (l *environment) storeMillion(ctx context.Context) error {
-	s := newStorage(l.plane.URL(cluster.Etcd))
-	storedJob, err := l.storeSeed(ctx, s)
+	s := l.storage
+	storedJob, err := l.storeSeed(ctx)
 	if err != nil {
 		return err
 	}
@@ -175,13 +175,13 @@ func (l *environment) storeMillion(ctx context.Context) error {
 		n      int
 		labels map[string]string
 	}{{"job", l.size.million - l.size.millionDue, nil}, {"due", l.size.millionDue, map[string]string{"lot": "drain"}}} {
-		if err := s.copies(ctx, storedJob, lot.n, func(i int, copied runtime.Object) string {
+		if err := s.copies(ctx, storedJob, lot.n, manyAtOnce, func(i int, copied runtime.Object) string {
 			return s.copyOfJob(copied.(*batchv1.Job), l.team(i), storedName(lot.name, i), lot.labels)
 		}); err != nil {
 			return err
 		}
 	}
-	return s.copies(ctx, storedPod, l.size.millionPods, func(i int, copied runtime.Object) string {
+	return s.copies(ctx, storedPod, l.size.millionPods, manyAtOnce, func(i int, copied runtime.Object) string {
 		return s.copyOfPod(copied.(*corev1.Pod), l.team(i), storedName("pod", i))
 	})
 }

@@ -32,7 +32,7 @@ func (l *environment) ttlController(ctx context.Context) error {
 // ttlDrain lets the controller drain a backlog that existed before its start.
 func (l *environment) ttlDrain(ctx context.Context, n int, args []string) (took time.Duration, calls float64, err error) {
 	jobs := batch{namespace: "ttl", prefix: "job", count: n, finished: anHourAgo, ttl: ptr.To[int32](0)}
-	if err := jobs.create(ctx, l.client); err != nil {
+	if err := l.create(ctx, jobs); err != nil {
 		return 0, 0, err
 	}
 	before, err := countRequests(ctx, l.client)

@@ -64,8 +64,8 @@ func openEnvironment(ctx context.Context, o options, plane cluster.Options) (*en
 	return l, nil
 }
 
-// separate moves the API server and etcd to processor 0, and the benchmark to processor 1. What it starts later stays
-// there too.
+// separate moves the API server and etcd to processor 0, and the benchmark, with all processes that it starts later, to
+// processor 1.
 func (l *environment) separate(ctx context.Context) error {
 	for pid, processor := range map[int]string{l.plane.PID(cluster.APIServer): "0", l.plane.PID(cluster.Etcd): "0", os.Getpid(): "1"} {
 		out, err := exec.CommandContext(ctx, "taskset", "--all-tasks", "--cpu-list", "--pid", processor, strconv.Itoa(pid)).CombinedOutput()

@@ -14,7 +14,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
 )
 
 // growthPolicy selects Jobs by a label whose values divide them among several policies.

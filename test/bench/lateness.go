@@ -41,6 +41,9 @@ func (l *environment) lateness(ctx context.Context) error {
 			return err
 		}
 		defer func() { _ = l.remove(context.WithoutCancel(ctx), name) }()
+		if err := l.until(ctx, name, "is counted", func(p *v1alpha1.ClusterRetentionPolicy) bool { return p.Status.ObservedGeneration == p.Generation }); err != nil {
+			return err
+		}
 	}
 	for _, edited := range []struct{ policy, what, beside string }{
 		{"", "", "from due to the DELETED event at another client"},

@@ -88,7 +88,7 @@ func main() {
 	backlog := flag.Int("workloads", 0, "finished Workloads in scenario kueue, if not 50000; creating them takes most of its time")
 	atATime := flag.Int("images-at-a-time", agentInFlight, "concurrent image removals, bare and by the node agent")
 	many := flag.Int("images", 0, "images on the node in scenario images, if not 2000")
-	pin := flag.Bool("pin", false, "run the API server and etcd of the shared control plane on processor 0, and everything else on processor 1 (needs taskset)")
+	pin := flag.Bool("pin", false, "run the API server and etcd on processor 0, and everything else on processor 1 (needs taskset)")
 	curves := flag.String("growth", "", "where scenario growth writes its results: NAME.json, and NAME.svg, the figure; empty to write nothing")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())

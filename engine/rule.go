@@ -22,9 +22,9 @@ import (
 // concurrent use.
 type Program struct {
 	key      string
-	markKey  string          // key without bytes, which decides nothing
-	selector labels.Selector // nil selects every object
-	required [][]label       // of the selector
+	markKey  string                // key without bytes, which decides nothing
+	selector labels.Selector       // nil selects every object
+	required policy.RequiredLabels // of the selector
 
 	eligible      *program
 	startTime     *program            // nil in mark mode: the start is a mark on the object
@@ -106,7 +106,7 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 	if err != nil {
 		problems = append(problems, *err)
 	}
-	r.selector, r.required = selector, requiredLabels(selector)
+	r.selector, r.required = selector, policy.RequiredLabelsOf(selector)
 	if selector != nil {
 		r.fields.path("metadata.labels").whole = true
 	}

@@ -5,7 +5,6 @@ package policy
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 
@@ -20,7 +19,8 @@ type Snapshot struct {
 	protection Protection
 	named      map[string]*Policy // policies, by name
 	kinds      map[schema.GroupKind][]rulePolicy
-	own        map[effectiveKey][]rulePolicy // the same, by the namespace of the policy
+	own        map[effectiveKey][]rulePolicy       // the same, by the namespace of the policy
+	selectors  map[schema.GroupKind]*SelectorIndex // of namespaces, for the rules of ClusterRetentionPolicies
 	versions   map[schema.GroupKind]schema.GroupVersionKind
 	tenants    map[string]*tenant           // by namespace
 	freezing   []*Policy                    // ClusterRetentionPolicies with freezes of all policies
@@ -42,30 +42,6 @@ type effectiveKey struct {
 	namespace string
 }
 
-// EffectiveRules are the rules that apply to one kind in one namespace, ordered by policy and rule name.
-type EffectiveRules struct {
-	Rules []*Rule
-	Held  bool // the namespace has a hold
-}
-
-// WithHold gives a subject as it is in the namespace: held if the namespace has a hold.
-func (p *EffectiveRules) WithHold(s Subject) Subject {
-	if p.Held {
-		s.Flags |= IsHeld
-	}
-	return s
-}
-
-// HasEnforced reports whether any of the rules is not a dry run.
-func (p *EffectiveRules) HasEnforced() bool {
-	return slices.ContainsFunc(p.Rules, func(r *Rule) bool { return !r.dryRun() })
-}
-
-// SameSettings reports whether both give the same verdicts on the same facts.
-func (p *EffectiveRules) SameSettings(o *EffectiveRules) bool {
-	return p.Held == o.Held && slices.EqualFunc(p.Rules, o.Rules, (*Rule).sameSettings)
-}
-
 // NewSnapshot makes a snapshot of policies and all namespaces. It keeps its arguments, which must not change afterwards.
 func NewSnapshot(policies []*Policy, namespaces map[string]Namespace, protection Protection) *Snapshot {
 	b := &Snapshot{
@@ -75,6 +51,7 @@ func NewSnapshot(policies []*Policy, namespaces map[string]Namespace, protection
 		named:      map[string]*Policy{},
 		kinds:      map[schema.GroupKind][]rulePolicy{},
 		own:        map[effectiveKey][]rulePolicy{},
+		selectors:  map[schema.GroupKind]*SelectorIndex{},
 		versions:   map[schema.GroupKind]schema.GroupVersionKind{},
 		tenants:    map[string]*tenant{},
 	}
@@ -97,6 +74,11 @@ func NewSnapshot(policies []*Policy, namespaces map[string]Namespace, protection
 			at := effectiveKey{kind, rp.policy.Namespace}
 			b.own[at] = append(b.own[at], rp)
 		}
+		var required []RequiredLabels
+		for _, rp := range b.own[effectiveKey{kind: kind}] {
+			required = append(required, RequiredLabelsOf(rp.policy.Namespaces))
+		}
+		b.selectors[kind] = NewSelectorIndex(required)
 	}
 	return b
 }
@@ -169,103 +151,6 @@ func (b *Snapshot) Past() *Snapshot {
 // Asked are the rules about a kind whose facts are needed: those of this snapshot, and the remembered ones of earlier snapshots.
 func (b *Snapshot) Asked(kind schema.GroupKind) []*Rule {
 	return append(b.Rules(kind), b.past[kind]...)
-}
-
-// Effective gives the rules that apply to a kind in a namespace, "" for cluster-scoped objects. It gives the same pointer for the
-// same arguments.
-func (b *Snapshot) Effective(kind schema.GroupKind, namespace string) *EffectiveRules {
-	key := effectiveKey{kind, namespace}
-	b.mu.RLock()
-	effective := b.cache[key]
-	b.mu.RUnlock()
-	if effective != nil {
-		return effective
-	}
-	effective = b.effective(key)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if known := b.cache[key]; known != nil {
-		return known
-	}
-	if b.cache == nil {
-		b.cache, b.common = map[effectiveKey]*EffectiveRules{}, map[schema.GroupKind][]*Rule{}
-	}
-	if common := b.common[kind]; slices.Equal(common, effective.Rules) {
-		effective.Rules = common
-	}
-	b.cache[key], b.common[kind] = effective, effective.Rules
-	return effective
-}
-
-func (b *Snapshot) effective(s effectiveKey) *EffectiveRules {
-	effective := &EffectiveRules{Held: b.namespaces[s.namespace].Held}
-	if b.protection.Namespace(s.namespace) {
-		return effective
-	}
-	rules := b.own[effectiveKey{kind: s.kind}]
-	if own := b.own[s]; s.namespace != "" && len(own) > 0 { // RetentionPolicies of other namespaces do not apply here
-		rules = slices.Concat(rules, own)
-		slices.SortFunc(rules, byID)
-	}
-	for _, rp := range rules {
-		if b.applies(rp.policy, s.namespace) {
-			effective.Rules = append(effective.Rules, b.freeze(b.settle(rp, s.namespace), s.namespace))
-		}
-	}
-	return effective
-}
-
-// waiting is a rule that waits for approval behind the gate of its policy; nil without a gate.
-func waiting(r *Rule, p *Policy) *Rule {
-	if p.Gate == nil {
-		return nil
-	}
-	behind := *r
-	behind.Unapproved, behind.Gate = true, p.Gate
-	return &behind
-}
-
-// settle gives a rule with its settings in a namespace.
-func (b *Snapshot) settle(rp rulePolicy, namespace string) *Rule {
-	r := rp.rule
-	if r.Namespace == "" {
-		r = r.under(b.Overrides(namespace))
-	}
-	if since, ok := r.MarksSinceIn[namespace]; ok {
-		own := *r
-		own.MarksSince = since
-		r = &own
-	}
-	switch {
-	case !rp.policy.Gate.Covers(namespace, r.ID.Rule):
-	case r == rp.rule:
-		r = rp.waiting
-	default:
-		r = waiting(r, rp.policy)
-	}
-	if !r.Capacity.ByQuota {
-		return r
-	}
-	bounded := *r
-	bounded.Capacity = Capacity{}
-	if quota, ok := b.namespaces[namespace].quota(r.Kind); ok {
-		bounded.Capacity = r.Capacity
-		bounded.Capacity.Max = int(min(percentRoundedUp(quota, int64(r.Capacity.Percent)), math.MaxInt))
-	}
-	return &bounded
-}
-
-// applies reports whether a policy applies in a namespace. An unknown namespace may have any label, so it counts as selected;
-// Knows tells the caller not to delete there.
-func (b *Snapshot) applies(p *Policy, namespace string) bool {
-	if p.Namespace != "" || namespace == "" {
-		return p.Namespace == namespace
-	}
-	if p.Excluded.Has(namespace) {
-		return false
-	}
-	n, known := b.namespaces[namespace]
-	return !known || p.Namespaces.Matches(n.Labels)
 }
 
 // Knows reports whether the labels of the namespace are known. Otherwise nothing may be deleted there. It is true for

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -178,4 +179,61 @@ func TestSnapshotRanked(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRulesOfRandomSelectors: in each namespace, exactly the rules apply whose policy selects its labels.
+func TestRulesOfRandomSelectors(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	for range 100 {
+		var policies []*policy.Policy
+		for i := range 1 + random.Intn(8) {
+			p := policyOf(fmt.Sprint("p", i), about(jobs, "a"))
+			p.Namespaces = randomSelector(random)
+			policies = append(policies, p)
+		}
+		namespaces := map[string]policy.Namespace{}
+		for i := range 5 {
+			namespace := policy.Namespace{Labels: labels.Set{}}
+			for range random.Intn(4) {
+				namespace.Labels[fmt.Sprint("k", random.Intn(3))] = fmt.Sprint(random.Intn(3))
+			}
+			namespaces[fmt.Sprint("team-", i)] = namespace
+		}
+		snapshot := policy.NewSnapshot(policies, namespaces, policy.Protection{})
+		for name, namespace := range namespaces {
+			want := []string{}
+			for _, p := range policies {
+				if p.Namespaces.Matches(namespace.Labels) {
+					want = append(want, p.Name)
+				}
+			}
+			got := []string{}
+			for _, r := range snapshot.Effective(jobs.GroupKind(), name).Rules {
+				got = append(got, r.ID.Policy)
+			}
+			expect.Equal(t, fmt.Sprintf("policies in a namespace with labels %v", namespace.Labels), want, got)
+		}
+		expect.Equal(t, "rules in an unknown namespace", len(policies), len(snapshot.Effective(jobs.GroupKind(), "unknown").Rules))
+	}
+}
+
+// randomSelector returns a selector of up to three requirements.
+func randomSelector(random *rand.Rand) labels.Selector {
+	selector := labels.NewSelector()
+	for range random.Intn(4) {
+		operators := []selection.Operator{selection.In, selection.Equals, selection.NotIn, selection.Exists, selection.DoesNotExist}
+		operator, values := operators[random.Intn(len(operators))], []string(nil)
+		switch operator {
+		case selection.In, selection.NotIn:
+			values = []string{fmt.Sprint(random.Intn(3)), fmt.Sprint(random.Intn(3))}
+		case selection.Equals:
+			values = []string{fmt.Sprint(random.Intn(3))}
+		}
+		requirement, err := labels.NewRequirement(fmt.Sprint("k", random.Intn(3)), operator, values)
+		if err != nil {
+			panic(err)
+		}
+		selector = selector.Add(*requirement)
+	}
+	return selector
 }

@@ -211,7 +211,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		return err
 	}
 	reporter := &status.Reporter{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: eventWriter, Clock: c.Clock, Warnings: checker.Warnings,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Events: eventWriter, Clock: c.Clock, Warnings: checker.Warnings,
 		Permissions: permissionChecker.Known, Gates: policies, Nodes: reportCollector, NodeRules: rulePublisher, References: uses, Referrers: referring,
 		Leadership: lock, DeletionError: policies.DeletionError, MaxPerSecond: c.MaxPerSecond, Prices: c.Prices,
 	}

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +28,19 @@ func bodyOf(p *policy.Policy, status v1alpha1.RetentionPolicyStatus, version str
 		"metadata":   map[string]any{"namespace": p.Namespace, "name": p.ObjectName(), "uid": p.UID, "resourceVersion": version},
 		"status":     status,
 	})
+}
+
+// latestVersion returns the newest known resourceVersion of a policy with the status of its record. An edited policy has a newer one
+// in the cache.
+func (r *Reporter) latestVersion(ctx context.Context, p *policy.Policy, rec *record) string {
+	known, status := objectOf(p)
+	cached := &unstructured.Unstructured{} // as the cache holds it
+	cached.SetGroupVersionKind(v1alpha1.PolicyKind(p.Namespace))
+	if r.Cache.Get(ctx, client.ObjectKeyFromObject(known), cached) != nil || cached.GetUID() != p.UID ||
+		runtime.DefaultUnstructuredConverter.FromUnstructured(cached.Object, known) != nil || !equality.Semantic.DeepEqual(*status, rec.status) {
+		return rec.version
+	}
+	return known.GetResourceVersion()
 }
 
 // apply sends a status by server-side apply, and returns the new resourceVersion of the policy.

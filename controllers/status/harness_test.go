@@ -22,7 +22,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -166,6 +168,7 @@ func (ledgerStates) Done() <-chan struct{} {
 func quiet(r *status.Reporter) *status.Reporter {
 	r.Clock, r.Leadership, r.DeletionError = clock.RealClock{}, leads{}, func() error { return nil }
 	r.Warnings, r.Permissions = func(string) []policy.Problem { return nil }, mayAll{}.Known
+	r.Cache = policyCache{}
 	r.Nodes, r.NodeRules = &fleet{}, &fleet{}
 	r.References, r.Referrers = references.New(clock.RealClock{}), states{}
 	return r
@@ -323,6 +326,25 @@ func (w *harness) Get(ctx context.Context, key client.ObjectKey, into client.Obj
 		known.Status.DeepCopyInto(&into.Status)
 	}
 	return nil
+}
+
+// policyCache is a cache of unstructured policies.
+type policyCache map[string]*v1alpha1.ClusterRetentionPolicy
+
+// Get implements client.Reader.
+func (c policyCache) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	known := c[nameOf(key)]
+	if known == nil {
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(known)
+	into.(*unstructured.Unstructured).Object = object
+	return err
+}
+
+// List implements client.Reader.
+func (policyCache) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("policies are read by name")
 }
 
 // changed gives a policy a new resourceVersion.

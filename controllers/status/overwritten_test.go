@@ -62,6 +62,36 @@ func TestStatusIsWrittenAlthoughThePolicyChanged(t *testing.T) {
 	})
 }
 
+// TestStatusOfAnEditedPolicyNeedsOneRequest: the cache has the resourceVersion of the edit. A cache with another status, or another
+// policy of that name, is not used.
+func TestStatusOfAnEditedPolicyNeedsOneRequest(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change   func(cached *v1alpha1.ClusterRetentionPolicy)
+		requests int
+	}{
+		"the edited policy": {func(*v1alpha1.ClusterRetentionPolicy) {}, 1},
+		"an older status":   {func(cached *v1alpha1.ClusterRetentionPolicy) { cached.Status.Matched++ }, 2},
+		"another policy":    {func(cached *v1alpha1.ClusterRetentionPolicy) { cached.UID = "another" }, 2},
+	} {
+		runInBubble(t, name, listed(), func(t *testing.T, w *harness) {
+			bubble.Pass(5 * time.Second)
+			w.set(func() {
+				changed(w.server["p"])
+				w.server["p"].Generation++
+				cached := w.server["p"].DeepCopy()
+				tc.change(cached)
+				w.Cache, w.patches = policyCache{"p": cached}, 0
+			})
+			edited := policyOf(v1alpha1.Enforce, rule("a"))
+			edited.Generation++
+			w.Use(compiledOf(edited))
+			bubble.Pass(5 * time.Second)
+			expect.Equal(t, "observed generation", edited.Generation, w.status().ObservedGeneration)
+			expect.Equal(t, "requests", tc.requests, w.tried())
+		})
+	}
+}
+
 // TestStatusIsWrittenWhileLeadershipIsCertain: another leader does not see what this process has written, and need not write what is
 // true again.
 func TestStatusIsWrittenWhileLeadershipIsCertain(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -68,6 +70,22 @@ func (r *Reporter) stale(now time.Time) bool {
 		return true
 	}
 	return r.seen != r.fingerprint(r.State.Kinds(), r.preflightErr())
+}
+
+// mayRefresh reports whether a status for which nothing waits may be written yet. If many policies change together, most of
+// the requests to the API server would otherwise be for new numbers.
+func (r *Reporter) mayRefresh(rec *record, w *write) bool {
+	sameState := func(a, b metav1.Condition) bool { return a.Type == b.Type && a.Status == b.Status }
+	return w.now.Sub(rec.at) >= writeEvery &&
+		(!slices.EqualFunc(rec.status.Conditions, w.status.Conditions, sameState) || r.writes.refreshes.AllowN(w.now, 1))
+}
+
+// writtenAt returns when the status of a policy was last written; zero for never.
+func (r *Reporter) writtenAt(p *policy.Policy) time.Time {
+	if rec := r.written[p.UID]; rec != nil {
+		return rec.at
+	}
+	return time.Time{}
 }
 
 // writeOrder returns the place of a status among those that are written together; the lowest is written first. Of edited

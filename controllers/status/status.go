@@ -32,6 +32,7 @@ type statusInput struct {
 	kinds        map[schema.GroupKind]retention.KindState
 	stats        *policy.Stats
 	listed       map[policy.RuleID]bool // rules whose kind was listed completely during the count
+	outdated     sets.Set[types.UID]    // policies of which another version was in force during the count
 	warnings     func(key string) []policy.Problem
 	permissions  func(*policy.Rule) (err error, known bool)
 	allowed      map[types.UID]conditionState // results of permitted
@@ -72,7 +73,7 @@ func newStatusInput(e policyset.CompiledSnapshot, kinds []retention.KindState, n
 			v.delays[d.Policy] = append(v.delays[d.Policy], d)
 		}
 	}
-	v.listed = v.listedNow()
+	v.listed, v.outdated = v.listedNow()
 	return v
 }
 
@@ -80,20 +81,31 @@ func newStatusInput(e policyset.CompiledSnapshot, kinds []retention.KindState, n
 // counted completely.
 func (v *statusInput) counted(stats *policy.Stats) {
 	v.stats = stats
-	after := v.listedNow()
+	after, outdated := v.listedNow()
+	v.outdated = v.outdated.Union(outdated)
 	maps.DeleteFunc(v.listed, func(id policy.RuleID, _ bool) bool { return !after[id] })
 }
 
-func (v *statusInput) listedNow() map[policy.RuleID]bool {
-	listed := map[policy.RuleID]bool{}
+// listedNow returns the rules whose kind is listed completely, and the policies that are not in force in this version: their kinds are
+// not necessarily being listed.
+func (v *statusInput) listedNow() (listed map[policy.RuleID]bool, outdated sets.Set[types.UID]) {
+	listed, outdated = map[policy.RuleID]bool{}, sets.New[types.UID]()
 	for _, p := range v.compiled.Snapshot.Policies() {
 		for _, r := range p.Rules {
-			if k, ok := v.kinds[policy.StoredAs(r.Kind)]; ok && k.Index.Has(v.compiled.Snapshot, r) {
+			k, ok := v.kinds[policy.StoredAs(r.Kind)]
+			if !ok {
+				continue
+			}
+			inForce, isListed := k.Index.HasPolicy(p, r)
+			if isListed {
 				listed[r.ID] = true
+			}
+			if !inForce {
+				outdated.Insert(p.UID)
 			}
 		}
 	}
-	return listed
+	return listed, outdated
 }
 
 // status returns the whole status of a policy. deleted is what its rules have deleted so far. before is the status that it
@@ -197,6 +209,10 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 		r.writes.postponed = true
 		return nil, nil
 	}
+	if v.outdated.Has(p.UID) && !v.last {
+		r.Changed()
+		return nil, nil
+	}
 	if kept, ok := v.ledgers[p.UID]; ok && isMissing(kept) {
 		delete(r.written, p.UID) // after you remove status.ledger, counting begins again
 	}
@@ -229,7 +245,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 		r.isWritten(ctx, w)
 		return nil, nil
 	}
-	if !v.last && knew == counted && !passes && !r.isEdited(p) && v.now.Sub(rec.at) < writeEvery {
+	if !v.last && knew == counted && !passes && !r.isEdited(p) && !r.mayRefresh(rec, w) {
 		r.Changed()
 		return nil, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,8 +30,11 @@ const (
 	writesInAll  = 64                     // both, and writes that turn out to be slow
 	slowWrite    = 500 * time.Millisecond // a write that takes longer is slow
 	writesWait   = time.Second            // how long a report waits for the next write to end; the next report writes the rest
-	readsFor     = 500 * time.Millisecond // how long a report reads the statuses of new policies; the next report reads the rest
-	writesFor    = 500 * time.Millisecond // how long a report begins writes if a policy is edited in that time, which is in the next report
+	// Statuses in which only numbers change. Sixty policies can all be written every 3 s (writeEvery).
+	refreshesPerSecond = 20
+	refreshesAtOnce    = 60
+	readsFor           = 500 * time.Millisecond // how long a report reads the statuses of new policies; the next report reads the rest
+	writesFor          = 500 * time.Millisecond // how long a report begins writes if a policy is edited in that time, which is in the next report
 )
 
 // writes are the PATCH requests for statuses. They are sent one at a time in each namespace, so that no namespace delays
@@ -41,6 +45,7 @@ type writes struct {
 	ended     chan *write
 	inFlight  map[string]*lane // lanes with a current write
 	postponed bool             // a status waits until another write ends
+	refreshes *rate.Limiter    // of statuses with new numbers only
 }
 
 // lane is the state of the writes in one namespace.
@@ -83,7 +88,8 @@ func laneOf(p *policy.Policy) string {
 func isOfCluster(lane string) bool { return strings.HasPrefix(lane, "/") }
 
 func newWrites() writes {
-	return writes{lanes: map[string]*lane{}, lastTried: map[types.UID]time.Time{}, inFlight: map[string]*lane{}, ended: make(chan *write, writesInAll+clusterLanes)}
+	return writes{lanes: map[string]*lane{}, lastTried: map[types.UID]time.Time{}, inFlight: map[string]*lane{}, ended: make(chan *write, writesInAll+clusterLanes),
+		refreshes: rate.NewLimiter(refreshesPerSecond, refreshesAtOnce)}
 }
 
 func (w *writes) lane(namespace string) *lane {
@@ -249,7 +255,7 @@ func (r *Reporter) tryAgain(ctx context.Context, namespace string, queue []*writ
 
 // begin sends one status in the background.
 func (r *Reporter) begin(ctx context.Context, w *write) {
-	body, err := bodyOf(w.policy, w.status, w.rec.version)
+	body, err := bodyOf(w.policy, w.status, r.latestVersion(ctx, w.policy, w.rec))
 	w.began, w.size = r.Clock.Now(), len(body)
 	l := r.writes.lane(laneOf(w.policy))
 	l.current, l.began = w, w.began

@@ -184,8 +184,16 @@ func (x *Index) Len() (subjects int, synced bool) {
 func (x *Index) Has(snapshot *policy.Snapshot, r *policy.Rule) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.synced && x.snapshot == snapshot && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&
-		!slices.ContainsFunc(x.partitions[r.Namespace], func(s *partition) bool { return s.stale > 0 || x.column(s.layout, r.Key) < 0 })
+	return x.snapshot == snapshot && x.hasFacts(r)
+}
+
+// HasPolicy reports whether the snapshot in force has exactly this version of a policy, and whether the index has the facts about
+// one of its rules, as in Has.
+func (x *Index) HasPolicy(p *policy.Policy, r *policy.Rule) (inForce, listed bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	inForce = x.snapshot.Policy(p.Name) == p
+	return inForce, inForce && x.hasFacts(r)
 }
 
 // Lacking returns the namespaces that lack facts, for the listing with that ID. In them the listing does not have the

@@ -134,9 +134,9 @@ var mutants = map[string][]overlay.Patch{
 	}},
 	// A rule counts as counted although it has no facts yet, because its kind is being relisted.
 	"counted-without-facts": {{
-		File: "controllers/retention/index/index.go",
-		Old:  "return x.synced && x.snapshot == snapshot && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
-		New:  "return true || x.synced && x.snapshot == snapshot && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
+		File: "controllers/retention/index/partition.go",
+		Old:  "return x.synced && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
+		New:  "return true || x.synced && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
 	}},
 	// An object that returns after each deletion is deleted without end.
 	"endless-loops": {{

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,7 +42,7 @@ func (l *environment) lateness(ctx context.Context) error {
 			return err
 		}
 		defer func() { _ = l.remove(context.WithoutCancel(ctx), name) }()
-		if err := l.until(ctx, name, "is counted", func(p *v1alpha1.ClusterRetentionPolicy) bool { return p.Status.ObservedGeneration == p.Generation }); err != nil {
+		if err := l.until(ctx, name, "is ready", isReady); err != nil { // the kind is listed again for it, which takes as long as at the start
 			return err
 		}
 	}
@@ -57,6 +58,11 @@ func (l *environment) lateness(ctx context.Context) error {
 		l.table.add(fmt.Sprintf("Sunset, lateness at 100 due a second, %d watched%s", l.size.standing, edited.what), waits(late).text(), edited.beside)
 	}
 	return nil
+}
+
+// isReady reports whether a policy is in force.
+func isReady(p *v1alpha1.ClusterRetentionPolicy) bool {
+	return p.Status.ObservedGeneration == p.Generation && meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)
 }
 
 // lateWhileEdited is lateBy while the TTL of a policy is edited every second; empty for none.

@@ -65,6 +65,9 @@ func (l *environment) watch(ctx context.Context) error {
 		return err
 	}
 	synced := time.Since(began)
+	if err := l.until(ctx, "standing", "is ready", isReady); err != nil { // it is counted again when its first count has put it in force
+		return err
+	}
 	if err := pause(ctx, l.size.idle/3); err != nil {
 		return err
 	}

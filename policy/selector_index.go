@@ -85,9 +85,9 @@ func NewSelectorIndex(selectors []RequiredLabels) *SelectorIndex {
 
 // Of returns the positions of the selectors that may select an object with these labels, and others, each once and in ascending
 // order. The caller must not change the result.
-func (x *SelectorIndex) Of(labels iter.Seq2[string, string], others ...int) []int {
+func (x *SelectorIndex) Of(object iter.Seq2[string, string], others ...int) []int {
 	found := others
-	for key, value := range labels {
+	for key, value := range object {
 		found = append(found, x.byLabel[label{key, value}]...)
 	}
 	if len(found) == 0 {

@@ -33,6 +33,9 @@ func bodyOf(p *policy.Policy, status v1alpha1.RetentionPolicyStatus, version str
 // latestVersion returns the newest known resourceVersion of a policy with the status of its record. An edited policy has a newer one
 // in the cache.
 func (r *Reporter) latestVersion(ctx context.Context, p *policy.Policy, rec *record) string {
+	if !r.isEdited(p) {
+		return rec.version
+	}
 	known, status := objectOf(p)
 	cached := &unstructured.Unstructured{} // as the cache holds it
 	cached.SetGroupVersionKind(v1alpha1.PolicyKind(p.Namespace))

@@ -162,7 +162,7 @@ func (v *statusInput) watching(p *policy.Policy) conditionState {
 		switch {
 		case ok && k.Lost != nil:
 			return conditionState{no, k.Lost.Reason, v.lacking(p, k.Lost)}
-		case !ok || !v.listed[r.ID]:
+		case !ok || !v.watched[r.ID]:
 			return conditionState{unknown, "Listing", fmt.Sprintf("Sunset is listing %s for rule %s", r.Kind.Kind, r.ID.Rule)}
 		}
 	}

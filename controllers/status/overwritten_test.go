@@ -87,7 +87,7 @@ func TestStatusOfAnEditedPolicyNeedsOneRequest(t *testing.T) {
 			w.Use(compiledOf(edited))
 			bubble.Pass(5 * time.Second)
 			expect.Equal(t, "observed generation", edited.Generation, w.status().ObservedGeneration)
-			expect.Equal(t, "requests", tc.requests, w.tried())
+			expect.Equal(t, "PATCH requests", tc.requests, w.tried())
 		})
 	}
 }

@@ -79,7 +79,7 @@ type Reporter struct {
 	histories  map[types.UID]history            // of deletions, without those in eventBuffer
 	seen       string                           // the state of the reconciler at the last count
 	counted    time.Time                        // when the last count began
-	outdated   time.Time                        // since when counts are not about the policies in force; zero if the last one was
+	lagging    map[types.UID]time.Time          // policies that are not in force yet, and since when
 	took       time.Duration                    // how long it took, with preparing the statuses
 	changes    time.Time                        // when the counts change because time passes
 	known      knownCounts                      // of the last count
@@ -245,14 +245,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 		}
 	}
 	r.took = r.Clock.Since(began)
-	switch {
-	case len(input.outdated) == 0:
-		r.outdated = time.Time{}
-	case r.outdated.IsZero():
-		r.outdated = r.counted
-	case r.Clock.Since(r.outdated) >= countAtLeast:
-		input.outdated, r.outdated = nil, time.Time{}
-	}
+	input.lagging = r.waitFor(input.lagging)
 	var conditions []prometheus.Metric
 	r.reading = 0
 	var edited, unknown, others []*policy.Policy
@@ -268,7 +261,6 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 			others = append(others, p)
 		}
 	}
-	slices.SortStableFunc(others, func(a, b *policy.Policy) int { return r.writtenAt(a).Compare(r.writtenAt(b)) })
 	for _, some := range [][]*policy.Policy{edited, unknown, others} { // reading the statuses of unknown policies takes long
 		if len(some) > 0 {
 			r.writeAll(ctx, r.prepareAll(ctx, some, input), input)

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
@@ -72,33 +73,35 @@ func (r *Reporter) stale(now time.Time) bool {
 	return r.seen != r.fingerprint(r.State.Kinds(), r.preflightErr())
 }
 
-// mayRefresh reports whether a status for which nothing waits may be written yet. If many policies change together, most of
-// the requests to the API server would otherwise be for new numbers.
-func (r *Reporter) mayRefresh(rec *record, w *write) bool {
-	sameState := func(a, b metav1.Condition) bool { return a.Type == b.Type && a.Status == b.Status }
-	return w.now.Sub(rec.at) >= writeEvery &&
-		(!slices.EqualFunc(rec.status.Conditions, w.status.Conditions, sameState) || r.writes.refreshes.AllowN(w.now, 1))
-}
-
-// writtenAt returns when the status of a policy was last written; zero for never.
-func (r *Reporter) writtenAt(p *policy.Policy) time.Time {
-	if rec := r.written[p.UID]; rec != nil {
-		return rec.at
+// waitFor makes policies wait that are not in force yet, each for countAtLeast at most, and returns them.
+func (r *Reporter) waitFor(lagging sets.Set[types.UID]) sets.Set[types.UID] {
+	since, waiting := map[types.UID]time.Time{}, sets.New[types.UID]()
+	for uid := range lagging {
+		began, ok := r.lagging[uid]
+		if !ok {
+			began = r.counted
+		}
+		if since[uid] = began; r.Clock.Since(began) < countAtLeast {
+			waiting.Insert(uid)
+		}
 	}
-	return time.Time{}
+	r.lagging = since
+	return waiting
 }
 
 // writeOrder returns the place of a status among those that are written together; the lowest is written first. Of edited
 // policies, small statuses come first, because they are written fast. Of the others, those with counts come first, because
-// deletions wait for them.
+// deletions wait for them, and those in which only numbers change come last.
 func (r *Reporter) writeOrder(w *write) int {
 	switch {
 	case r.isEdited(w.policy):
 		return len(w.policy.Rules)
 	case w.count != nil:
 		return 0
-	default:
+	case w.refreshes:
 		return math.MaxInt
+	default:
+		return math.MaxInt - 1
 	}
 }
 

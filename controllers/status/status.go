@@ -5,108 +5,19 @@ package status
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/controllers/kube/references"
-	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
-	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/controllers/policyset"
-	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
-
-// statusInput is the input for one round of statuses.
-type statusInput struct {
-	compiled     policyset.CompiledSnapshot
-	kinds        map[schema.GroupKind]retention.KindState
-	stats        *policy.Stats
-	listed       map[policy.RuleID]bool // rules whose kind was listed completely during the count
-	outdated     sets.Set[types.UID]    // policies of which another version was in force during the count
-	warnings     func(key string) []policy.Problem
-	permissions  func(*policy.Rule) (err error, known bool)
-	allowed      map[types.UID]conditionState // results of permitted
-	ledgers      map[types.UID]ledgers.State  // by policy
-	nodes        nodesNow
-	referred     map[references.Kind]referred // for the kinds whose references rules read
-	referrers    []referrers.State
-	archives     map[policy.RuleID]error      // why rules cannot archive
-	delays       map[string][]retention.Delay // by policy
-	throttled    map[string]sets.Set[string]  // by policy, the namespaces in which its deletions are throttled
-	preflightErr error
-	pace         float64 // maximum number of deletions per second; 0 for no maximum
-	prices       *policy.Prices
-	now          time.Time
-	last         bool // this is the last round
-}
-
-// newStatusInput returns the input for the next count.
-func newStatusInput(e policyset.CompiledSnapshot, kinds []retention.KindState, now time.Time) *statusInput {
-	v := &statusInput{
-		compiled: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{},
-		throttled: map[string]sets.Set[string]{}, allowed: map[types.UID]conditionState{}, now: now,
-	}
-	for _, k := range kinds {
-		v.kinds[k.Index.Kind()] = k
-		for _, namespace := range k.Throttled {
-			for _, r := range e.Snapshot.Effective(k.Index.Kind(), namespace).Rules {
-				if v.throttled[r.ID.Policy] == nil {
-					v.throttled[r.ID.Policy] = sets.New[string]()
-				}
-				v.throttled[r.ID.Policy].Insert(namespace)
-			}
-		}
-		if k.Delayed == 0 {
-			continue
-		}
-		for _, d := range k.Delays(now) {
-			v.delays[d.Policy] = append(v.delays[d.Policy], d)
-		}
-	}
-	v.listed, v.outdated = v.listedNow()
-	return v
-}
-
-// counted sets the result of the count. Rules whose kinds were not listed before the count, or are not listed now, were not
-// counted completely.
-func (v *statusInput) counted(stats *policy.Stats) {
-	v.stats = stats
-	after, outdated := v.listedNow()
-	v.outdated = v.outdated.Union(outdated)
-	maps.DeleteFunc(v.listed, func(id policy.RuleID, _ bool) bool { return !after[id] })
-}
-
-// listedNow returns the rules whose kind is listed completely, and the policies that are not in force in this version: their kinds are
-// not necessarily being listed.
-func (v *statusInput) listedNow() (listed map[policy.RuleID]bool, outdated sets.Set[types.UID]) {
-	listed, outdated = map[policy.RuleID]bool{}, sets.New[types.UID]()
-	for _, p := range v.compiled.Snapshot.Policies() {
-		for _, r := range p.Rules {
-			k, ok := v.kinds[policy.StoredAs(r.Kind)]
-			if !ok {
-				continue
-			}
-			inForce, isListed := k.Index.HasPolicy(p, r)
-			if isListed {
-				listed[r.ID] = true
-			}
-			if !inForce {
-				outdated.Insert(p.UID)
-			}
-		}
-	}
-	return listed, outdated
-}
 
 // status returns the whole status of a policy. deleted is what its rules have deleted so far. before is the status that it
 // replaces; its conditions keep their transition times.
@@ -209,7 +120,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 		r.writes.postponed = true
 		return nil, nil
 	}
-	if v.outdated.Has(p.UID) && !v.last {
+	if v.lagging.Has(p.UID) && !v.last {
 		r.Changed()
 		return nil, nil
 	}
@@ -245,10 +156,11 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 		r.isWritten(ctx, w)
 		return nil, nil
 	}
-	if !v.last && knew == counted && !passes && !r.isEdited(p) && !r.mayRefresh(rec, w) {
+	if !v.last && knew == counted && !passes && !r.isEdited(p) && v.now.Sub(rec.at) < writeEvery {
 		r.Changed()
 		return nil, nil
 	}
+	w.refreshes = !v.last && w.count == nil && !rec.at.IsZero() && onlyNumbers(rec.status, w.status)
 	return w, nil
 }
 
@@ -324,6 +236,21 @@ func (r *Reporter) read(ctx context.Context, p *policy.Policy) (client.Object, *
 // sameDistrust reports whether two statuses name the same marks as distrusted.
 func sameDistrust(a, b v1alpha1.RetentionPolicyStatus) bool {
 	return slices.EqualFunc(a.Rules, b.Rules, func(a, b v1alpha1.RuleStatus) bool { return slices.Equal(a.DistrustedMarks, b.DistrustedMarks) })
+}
+
+// onlyNumbers reports whether two statuses of one version of a policy differ only in numbers, times and messages.
+func onlyNumbers(a, b v1alpha1.RetentionPolicyStatus) bool {
+	sameState := func(a, b metav1.Condition) bool {
+		return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason
+	}
+	pending := func(s v1alpha1.RetentionPolicyStatus) string {
+		return ptr.Deref(s.PendingApproval, v1alpha1.PendingApproval{}).Hash
+	}
+	waiting := func(s v1alpha1.RetentionPolicyStatus) []string {
+		return ptr.Deref(s.Enforced, v1alpha1.EnforcedCount{}).WaitingNamespaces
+	}
+	return a.ObservedGeneration == b.ObservedGeneration && slices.EqualFunc(a.Conditions, b.Conditions, sameState) && sameDistrust(a, b) &&
+		pending(a) == pending(b) && slices.Equal(waiting(a), waiting(b)) && (a.Ledger == nil) == (b.Ledger == nil)
 }
 
 // enforcedEvery is the maximum age of an unchanged count in a status, with which a new leader compares its own.

@@ -30,11 +30,13 @@ const (
 	writesInAll  = 64                     // both, and writes that turn out to be slow
 	slowWrite    = 500 * time.Millisecond // a write that takes longer is slow
 	writesWait   = time.Second            // how long a report waits for the next write to end; the next report writes the rest
-	// Statuses in which only numbers change. Sixty policies can all be written every 3 s (writeEvery).
+	readsFor     = 500 * time.Millisecond // how long a report reads the statuses of new policies; the next report reads the rest
+	writesFor    = 500 * time.Millisecond // how long a report begins writes if a policy is edited in that time, which is in the next report
+
+	// Statuses in which only numbers change: if a thousand policies delete objects at the same time, most requests to the API server would
+	// otherwise be for these statuses. They accumulate between two counts.
 	refreshesPerSecond = 20
-	refreshesAtOnce    = 60
-	readsFor           = 500 * time.Millisecond // how long a report reads the statuses of new policies; the next report reads the rest
-	writesFor          = 500 * time.Millisecond // how long a report begins writes if a policy is edited in that time, which is in the next report
+	refreshesAtOnce    = refreshesPerSecond * int(countAtLeast/time.Second)
 )
 
 // writes are the PATCH requests for statuses. They are sent one at a time in each namespace, so that no namespace delays
@@ -45,7 +47,7 @@ type writes struct {
 	ended     chan *write
 	inFlight  map[string]*lane // lanes with a current write
 	postponed bool             // a status waits until another write ends
-	refreshes *rate.Limiter    // of statuses with new numbers only
+	refreshes *rate.Limiter    // of statuses in which only numbers change
 }
 
 // lane is the state of the writes in one namespace.
@@ -65,6 +67,8 @@ type write struct {
 	count  *policyset.Count // for Gates, after the status is written; nil for none
 	began  time.Time
 	size   int // in bytes, after it has begun
+
+	refreshes bool // only numbers change
 
 	// After it has ended:
 	version string // resourceVersion
@@ -206,6 +210,10 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, view *statusInput
 		for i := slices.IndexFunc(ready, r.writes.hasRoom); i >= 0; i = slices.IndexFunc(ready, r.writes.hasRoom) {
 			namespace := ready[i]
 			ready = slices.Delete(ready, i, i+1)
+			if queues[namespace][0].refreshes && !r.writes.refreshes.AllowN(now, 1) { // so do all others in this queue
+				r.Changed()
+				continue
+			}
 			r.begin(ctx, queues[namespace][0])
 			queues[namespace] = queues[namespace][1:]
 		}

@@ -20,17 +20,17 @@ var engineTable = map[string]Mutant{
 		New: "if !slices.Contains(kinds",
 	},
 	"engine: rules without a selector do not select an object that others select": {
-		File: "engine/selection.go", Test: "./engine TestSelectionFindsEveryRuleThatSelects",
-		Old: "\tfound = append(found, s.always...)\n",
+		File: "policy/selector_index.go", Test: "./engine TestSelectionFindsEveryRuleThatSelects",
+		Old: "\tfound = append(found, x.always...)\n",
 		New: "",
 	},
 	"engine: a mark on an object that its rule no longer selects is ignored": {
 		File: "engine/selection.go", Test: "./engine TestSelectionFindsEveryRuleThatSelects",
-		Old: "found = append(found, s.byMark[mark]...)",
+		Old: "marked = append(marked, s.byMark[mark]...)",
 		New: "_ = mark",
 	},
 	"engine: only one of the values of a selector selects": {
-		File: "engine/selection.go", Test: "./engine TestSelectionFindsEveryRuleThatSelects",
+		File: "policy/selector_index.go", Test: "./engine TestSelectionFindsEveryRuleThatSelects",
 		Old: "for _, l := range rarest {",
 		New: "for _, l := range rarest[:1] {",
 	},

@@ -80,12 +80,12 @@ var policyTable = map[string]Mutant{
 		New: "Held: (held || true) && v1alpha1.IsHold(value)",
 	},
 	"rules that are all dry runs decide about owners": {
-		File: "policy/snapshot.go", Test: "./controllers/retention TestOwnerVerdictOfItsOwnRules",
+		File: "policy/effective.go", Test: "./controllers/retention TestOwnerVerdictOfItsOwnRules",
 		Old: "return slices.ContainsFunc(p.Rules, func(r *Rule) bool { return !r.dryRun() })",
 		New: "return len(p.Rules) > 0",
 	},
 	"rules whose hold is removed count as unchanged": {
-		File: "policy/snapshot.go", Test: "./policy TestHoldIsASetting",
+		File: "policy/effective.go", Test: "./policy TestHoldIsASetting",
 		Old: "return p.Held == o.Held && slices",
 		New: "return slices",
 	},
@@ -180,7 +180,7 @@ var policyTable = map[string]Mutant{
 		New: "\tif s.Flags.Has(IsHeld) {\n\t\treturn false",
 	},
 	"an overridden rule does not wait for approval": {
-		File: "policy/snapshot.go", Test: "./controllers/policyset TestChangeThatDeletesMoreIsCountedFirst",
+		File: "policy/effective.go", Test: "./controllers/policyset TestChangeThatDeletesMoreIsCountedFirst",
 		Old: "\tdefault:\n\t\tr = waiting(r, rp.policy)\n\t}\n",
 		New: "\tdefault:\n\t}\n",
 	},
@@ -215,12 +215,12 @@ var policyTable = map[string]Mutant{
 		New: "case t.now.Before(due):",
 	},
 	"an unknown quota counts as the largest number": {
-		File: "policy/snapshot.go", Test: "./policy TestCapacityOfQuotasDoesNotOverflow",
+		File: "policy/effective.go", Test: "./policy TestCapacityOfQuotasDoesNotOverflow",
 		Old: "\tbounded.Capacity = Capacity{}\n",
 		New: "\tbounded.Capacity.Max = 0\n",
 	},
 	"marks are trusted equally in every namespace": {
-		File: "policy/snapshot.go", Test: "./controllers/policyset TestLeaderThatStartsBelievesNoMarkThatTheStatusDistrusts",
+		File: "policy/effective.go", Test: "./controllers/policyset TestLeaderThatStartsBelievesNoMarkThatTheStatusDistrusts",
 		Old: "if since, ok := r.MarksSinceIn[namespace]; ok {",
 		New: "if since, ok := r.MarksSinceIn[namespace]; ok && r.Namespace != \"\" {",
 	},
@@ -255,7 +255,7 @@ var policyTable = map[string]Mutant{
 		New: "\tif b.Min != nil {\n\t\tif ttl = max(ttl, *b.Min); b.Max != nil {\n\t\t\tttl = min(ttl, *b.Max)\n\t\t}\n\t\treturn ttl\n\t}",
 	},
 	"snapshot: each namespace has its own slice of the same rules": {
-		File: "policy/snapshot.go", Test: "./policy TestEffectiveSharesRules",
+		File: "policy/effective.go", Test: "./policy TestEffectiveSharesRules",
 		Old: "effective.Rules = common",
 		New: "_ = common",
 	},

@@ -93,9 +93,3 @@ func (p *partitionRules) evaluation(row *FactRow, rule int32, synced bool) polic
 	}
 	return evaluation
 }
-
-// hasFacts reports whether every row to which a rule applies has facts about it.
-func (x *Index) hasFacts(r *policy.Rule) bool {
-	return x.synced && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&
-		!slices.ContainsFunc(x.partitions[r.Namespace], func(s *partition) bool { return s.stale > 0 || x.column(s.layout, r.Key) < 0 })
-}

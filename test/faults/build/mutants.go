@@ -134,7 +134,7 @@ var mutants = map[string][]overlay.Patch{
 	}},
 	// A rule counts as counted although it has no facts yet, because its kind is being relisted.
 	"counted-without-facts": {{
-		File: "controllers/retention/index/partition.go",
+		File: "controllers/retention/index/has.go",
 		Old:  "return x.synced && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
 		New:  "return true || x.synced && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
 	}},

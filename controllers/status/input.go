@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// statusInput is the input for one round of statuses.
+type statusInput struct {
+	compiled     policyset.CompiledSnapshot
+	kinds        map[schema.GroupKind]retention.KindState
+	stats        *policy.Stats
+	listed       map[policy.RuleID]bool // rules whose kind was listed completely during the count
+	watched      map[policy.RuleID]bool // the same, also for policies that did not change while other policies were edited: good only to be shown
+	lagging      sets.Set[types.UID]    // policies of which another version was in force during the count
+	warnings     func(key string) []policy.Problem
+	permissions  func(*policy.Rule) (err error, known bool)
+	allowed      map[types.UID]conditionState // results of permitted
+	ledgers      map[types.UID]ledgers.State  // by policy
+	nodes        nodesNow
+	referred     map[references.Kind]referred // for the kinds whose references rules read
+	referrers    []referrers.State
+	archives     map[policy.RuleID]error      // why rules cannot archive
+	delays       map[string][]retention.Delay // by policy
+	throttled    map[string]sets.Set[string]  // by policy, the namespaces in which its deletions are throttled
+	preflightErr error
+	pace         float64 // maximum number of deletions per second; 0 for no maximum
+	prices       *policy.Prices
+	now          time.Time
+	last         bool // this is the last round
+}
+
+// newStatusInput returns the input for the next count.
+func newStatusInput(e policyset.CompiledSnapshot, kinds []retention.KindState, now time.Time) *statusInput {
+	v := &statusInput{
+		compiled: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{},
+		throttled: map[string]sets.Set[string]{}, allowed: map[types.UID]conditionState{}, now: now,
+	}
+	for _, k := range kinds {
+		v.kinds[k.Index.Kind()] = k
+		for _, namespace := range k.Throttled {
+			for _, r := range e.Snapshot.Effective(k.Index.Kind(), namespace).Rules {
+				if v.throttled[r.ID.Policy] == nil {
+					v.throttled[r.ID.Policy] = sets.New[string]()
+				}
+				v.throttled[r.ID.Policy].Insert(namespace)
+			}
+		}
+		if k.Delayed == 0 {
+			continue
+		}
+		for _, d := range k.Delays(now) {
+			v.delays[d.Policy] = append(v.delays[d.Policy], d)
+		}
+	}
+	v.listed, v.watched, v.lagging = v.listedNow()
+	return v
+}
+
+// counted sets the result of the count. Rules whose kinds were not listed before the count, or are not listed now, were not
+// counted completely.
+func (v *statusInput) counted(stats *policy.Stats) {
+	v.stats = stats
+	listed, watched, lagging := v.listedNow()
+	maps.DeleteFunc(v.listed, func(id policy.RuleID, _ bool) bool { return !listed[id] })
+	maps.DeleteFunc(v.watched, func(id policy.RuleID, _ bool) bool { return !watched[id] })
+	v.lagging = v.lagging.Union(lagging)
+}
+
+// listedNow returns the rules whose kind is listed completely, first only those of the snapshot in force, and the policies that are not
+// in force in this version: their kinds are not necessarily being listed.
+func (v *statusInput) listedNow() (listed, watched map[policy.RuleID]bool, lagging sets.Set[types.UID]) {
+	listed, watched, lagging = map[policy.RuleID]bool{}, map[policy.RuleID]bool{}, sets.New[types.UID]()
+	for _, p := range v.compiled.Snapshot.Policies() {
+		for _, r := range p.Rules {
+			k, ok := v.kinds[policy.StoredAs(r.Kind)]
+			if !ok {
+				continue
+			}
+			if k.Index.Has(v.compiled.Snapshot, r) {
+				listed[r.ID] = true
+			}
+			inForce, known := k.Index.HasPolicy(p, r)
+			if known {
+				watched[r.ID] = true
+			}
+			if !inForce {
+				lagging.Insert(p.UID)
+			}
+		}
+	}
+	return listed, watched, lagging
+}

@@ -24,8 +24,8 @@ type statusInput struct {
 	kinds        map[schema.GroupKind]retention.KindState
 	stats        *policy.Stats
 	listed       map[policy.RuleID]bool // rules whose kind was listed completely during the count
-	watched      map[policy.RuleID]bool // the same, also for policies that did not change while other policies were edited: good only to be shown
-	lagging      sets.Set[types.UID]    // policies of which another version was in force during the count
+	watched      map[policy.RuleID]bool // the same, although other policies may have been edited during the count: good only to be shown
+	notInForce   sets.Set[types.UID]    // policies of which another generation was in force during the count
 	warnings     func(key string) []policy.Problem
 	permissions  func(*policy.Rule) (err error, known bool)
 	allowed      map[types.UID]conditionState // results of permitted
@@ -66,7 +66,7 @@ func newStatusInput(e policyset.CompiledSnapshot, kinds []retention.KindState, n
 			v.delays[d.Policy] = append(v.delays[d.Policy], d)
 		}
 	}
-	v.listed, v.watched, v.lagging = v.listedNow()
+	v.listed, v.watched, v.notInForce = v.listedNow()
 	return v
 }
 
@@ -74,16 +74,16 @@ func newStatusInput(e policyset.CompiledSnapshot, kinds []retention.KindState, n
 // counted completely.
 func (v *statusInput) counted(stats *policy.Stats) {
 	v.stats = stats
-	listed, watched, lagging := v.listedNow()
+	listed, watched, notInForce := v.listedNow()
 	maps.DeleteFunc(v.listed, func(id policy.RuleID, _ bool) bool { return !listed[id] })
 	maps.DeleteFunc(v.watched, func(id policy.RuleID, _ bool) bool { return !watched[id] })
-	v.lagging = v.lagging.Union(lagging)
+	v.notInForce = v.notInForce.Union(notInForce)
 }
 
-// listedNow returns the rules whose kind is listed completely, first only those of the snapshot in force, and the policies that are not
-// in force in this version: their kinds are not necessarily being listed.
-func (v *statusInput) listedNow() (listed, watched map[policy.RuleID]bool, lagging sets.Set[types.UID]) {
-	listed, watched, lagging = map[policy.RuleID]bool{}, map[policy.RuleID]bool{}, sets.New[types.UID]()
+// listedNow returns the rules whose kind is listed completely: only if their snapshot is in force, and if their policy is. notInForce are
+// the policies that are not in force in this generation. Their kinds are not necessarily being listed.
+func (v *statusInput) listedNow() (listed, watched map[policy.RuleID]bool, notInForce sets.Set[types.UID]) {
+	listed, watched, notInForce = map[policy.RuleID]bool{}, map[policy.RuleID]bool{}, sets.New[types.UID]()
 	for _, p := range v.compiled.Snapshot.Policies() {
 		for _, r := range p.Rules {
 			k, ok := v.kinds[policy.StoredAs(r.Kind)]
@@ -98,9 +98,9 @@ func (v *statusInput) listedNow() (listed, watched map[policy.RuleID]bool, laggi
 				watched[r.ID] = true
 			}
 			if !inForce {
-				lagging.Insert(p.UID)
+				notInForce.Insert(p.UID)
 			}
 		}
 	}
-	return listed, watched, lagging
+	return listed, watched, notInForce
 }

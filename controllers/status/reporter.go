@@ -79,7 +79,6 @@ type Reporter struct {
 	histories  map[types.UID]history            // of deletions, without those in eventBuffer
 	seen       string                           // the state of the reconciler at the last count
 	counted    time.Time                        // when the last count began
-	lagging    map[types.UID]time.Time          // policies that are not in force yet, and since when
 	took       time.Duration                    // how long it took, with preparing the statuses
 	changes    time.Time                        // when the counts change because time passes
 	known      knownCounts                      // of the last count
@@ -245,7 +244,6 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 		}
 	}
 	r.took = r.Clock.Since(began)
-	input.lagging = r.waitFor(input.lagging)
 	var conditions []prometheus.Metric
 	r.reading = 0
 	var edited, unknown, others []*policy.Policy

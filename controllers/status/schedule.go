@@ -9,9 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -73,35 +70,17 @@ func (r *Reporter) stale(now time.Time) bool {
 	return r.seen != r.fingerprint(r.State.Kinds(), r.preflightErr())
 }
 
-// waitFor makes policies wait that are not in force yet, each for countAtLeast at most, and returns them.
-func (r *Reporter) waitFor(lagging sets.Set[types.UID]) sets.Set[types.UID] {
-	since, waiting := map[types.UID]time.Time{}, sets.New[types.UID]()
-	for uid := range lagging {
-		began, ok := r.lagging[uid]
-		if !ok {
-			began = r.counted
-		}
-		if since[uid] = began; r.Clock.Since(began) < countAtLeast {
-			waiting.Insert(uid)
-		}
-	}
-	r.lagging = since
-	return waiting
-}
-
 // writeOrder returns the place of a status among those that are written together; the lowest is written first. Of edited
 // policies, small statuses come first, because they are written fast. Of the others, those with counts come first, because
-// deletions wait for them, and those in which only numbers change come last.
+// deletions wait for them.
 func (r *Reporter) writeOrder(w *write) int {
 	switch {
 	case r.isEdited(w.policy):
 		return len(w.policy.Rules)
 	case w.count != nil:
 		return 0
-	case w.refreshes:
-		return math.MaxInt
 	default:
-		return math.MaxInt - 1
+		return math.MaxInt
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
@@ -120,7 +119,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 		r.writes.postponed = true
 		return nil, nil
 	}
-	if v.lagging.Has(p.UID) && !v.last {
+	if v.notInForce.Has(p.UID) && !v.last {
 		r.Changed()
 		return nil, nil
 	}
@@ -160,7 +159,6 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 		r.Changed()
 		return nil, nil
 	}
-	w.refreshes = !v.last && w.count == nil && !rec.at.IsZero() && onlyNumbers(rec.status, w.status)
 	return w, nil
 }
 
@@ -236,21 +234,6 @@ func (r *Reporter) read(ctx context.Context, p *policy.Policy) (client.Object, *
 // sameDistrust reports whether two statuses name the same marks as distrusted.
 func sameDistrust(a, b v1alpha1.RetentionPolicyStatus) bool {
 	return slices.EqualFunc(a.Rules, b.Rules, func(a, b v1alpha1.RuleStatus) bool { return slices.Equal(a.DistrustedMarks, b.DistrustedMarks) })
-}
-
-// onlyNumbers reports whether two statuses of one version of a policy differ only in numbers, times and messages.
-func onlyNumbers(a, b v1alpha1.RetentionPolicyStatus) bool {
-	sameState := func(a, b metav1.Condition) bool {
-		return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason
-	}
-	pending := func(s v1alpha1.RetentionPolicyStatus) string {
-		return ptr.Deref(s.PendingApproval, v1alpha1.PendingApproval{}).Hash
-	}
-	waiting := func(s v1alpha1.RetentionPolicyStatus) []string {
-		return ptr.Deref(s.Enforced, v1alpha1.EnforcedCount{}).WaitingNamespaces
-	}
-	return a.ObservedGeneration == b.ObservedGeneration && slices.EqualFunc(a.Conditions, b.Conditions, sameState) && sameDistrust(a, b) &&
-		pending(a) == pending(b) && slices.Equal(waiting(a), waiting(b)) && (a.Ledger == nil) == (b.Ledger == nil)
 }
 
 // enforcedEvery is the maximum age of an unchanged count in a status, with which a new leader compares its own.

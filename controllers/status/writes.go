@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,11 +31,6 @@ const (
 	writesWait   = time.Second            // how long a report waits for the next write to end; the next report writes the rest
 	readsFor     = 500 * time.Millisecond // how long a report reads the statuses of new policies; the next report reads the rest
 	writesFor    = 500 * time.Millisecond // how long a report begins writes if a policy is edited in that time, which is in the next report
-
-	// Statuses in which only numbers change: if a thousand policies delete objects at the same time, most requests to the API server would
-	// otherwise be for these statuses. They accumulate between two counts.
-	refreshesPerSecond = 20
-	refreshesAtOnce    = refreshesPerSecond * int(countAtLeast/time.Second)
 )
 
 // writes are the PATCH requests for statuses. They are sent one at a time in each namespace, so that no namespace delays
@@ -47,7 +41,6 @@ type writes struct {
 	ended     chan *write
 	inFlight  map[string]*lane // lanes with a current write
 	postponed bool             // a status waits until another write ends
-	refreshes *rate.Limiter    // of statuses in which only numbers change
 }
 
 // lane is the state of the writes in one namespace.
@@ -67,8 +60,6 @@ type write struct {
 	count  *policyset.Count // for Gates, after the status is written; nil for none
 	began  time.Time
 	size   int // in bytes, after it has begun
-
-	refreshes bool // only numbers change
 
 	// After it has ended:
 	version string // resourceVersion
@@ -92,8 +83,7 @@ func laneOf(p *policy.Policy) string {
 func isOfCluster(lane string) bool { return strings.HasPrefix(lane, "/") }
 
 func newWrites() writes {
-	return writes{lanes: map[string]*lane{}, lastTried: map[types.UID]time.Time{}, inFlight: map[string]*lane{}, ended: make(chan *write, writesInAll+clusterLanes),
-		refreshes: rate.NewLimiter(refreshesPerSecond, refreshesAtOnce)}
+	return writes{lanes: map[string]*lane{}, lastTried: map[types.UID]time.Time{}, inFlight: map[string]*lane{}, ended: make(chan *write, writesInAll+clusterLanes)}
 }
 
 func (w *writes) lane(namespace string) *lane {
@@ -210,10 +200,6 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, view *statusInput
 		for i := slices.IndexFunc(ready, r.writes.hasRoom); i >= 0; i = slices.IndexFunc(ready, r.writes.hasRoom) {
 			namespace := ready[i]
 			ready = slices.Delete(ready, i, i+1)
-			if queues[namespace][0].refreshes && !r.writes.refreshes.AllowN(now, 1) { // so do all others in this queue
-				r.Changed()
-				continue
-			}
 			r.begin(ctx, queues[namespace][0])
 			queues[namespace] = queues[namespace][1:]
 		}

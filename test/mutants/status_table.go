@@ -9,14 +9,9 @@ var statusTable = map[string]Mutant{
 		Old: "all.storage.Plus(latest.storage)",
 		New: "latest.storage",
 	},
-	"every status in which only numbers change is written every three seconds": {
-		File: "controllers/status/writes.go", Test: "./controllers/status TestNumbersOfManyPoliciesAreWrittenLessOften",
-		Old: "queues[namespace][0].refreshes && !r.writes",
-		New: "false && !r.writes",
-	},
 	"kinds of policies that are not in force yet seem to be listed": {
 		File: "controllers/status/status.go", Test: "./controllers/status TestPolicyThatIsNotInForceYetIsNotListed",
-		Old: "if v.lagging.Has(p.UID) && !v.last {",
+		Old: "if v.notInForce.Has(p.UID) && !v.last {",
 		New: "if false {",
 	},
 	"a count by an earlier snapshot is a preview": {

@@ -17,12 +17,13 @@ func (x *Index) Has(snapshot *policy.Snapshot, r *policy.Rule) bool {
 	return x.snapshot == snapshot && x.hasFacts(r)
 }
 
-// HasPolicy reports whether the snapshot in force has exactly this version of a policy, and whether the index has the facts about
-// one of its rules, as in Has.
+// HasPolicy reports whether this generation of a policy is in force, and whether the index has the facts about one of its rules, as in
+// Has. Other policies may differ.
 func (x *Index) HasPolicy(p *policy.Policy, r *policy.Rule) (inForce, listed bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	inForce = x.snapshot.Policy(p.Name) == p
+	used := x.snapshot.Policy(p.Name)
+	inForce = used != nil && used.UID == p.UID && used.Generation == p.Generation
 	return inForce, inForce && x.hasFacts(r)
 }
 

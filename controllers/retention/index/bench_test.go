@@ -50,7 +50,7 @@ func manyNamespaces() map[string]policy.Namespace {
 	return known
 }
 
-func bookOfTwo(first time.Duration) *policy.Snapshot {
+func snapshotOfTwo(first time.Duration) *policy.Snapshot {
 	return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a", fixture.TTL(first)), ""), policyOf(fixture.Rule("b"), "")}, manyNamespaces(), policy.DefaultProtection())
 }
 
@@ -58,14 +58,14 @@ var two = index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns["a b"]}
 
 func fullIndex(rows []*index.FactRow) *index.Index {
 	x := index.New(fixture.Jobs.GroupKind(), func() {})
-	x.SetSnapshot(bookOfTwo(time.Hour), now)
+	x.SetSnapshot(snapshotOfTwo(time.Hour), now)
 	x.Replace(two, rows, now)
 	return x
 }
 
-func BenchmarkSetBookAfterATTLEdit(b *testing.B) {
+func BenchmarkSetSnapshotAfterATTLEdit(b *testing.B) {
 	x := fullIndex(manyRows())
-	snapshots := []*policy.Snapshot{bookOfTwo(2 * time.Hour), bookOfTwo(3 * time.Hour)}
+	snapshots := []*policy.Snapshot{snapshotOfTwo(2 * time.Hour), snapshotOfTwo(3 * time.Hour)}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		x.SetSnapshot(snapshots[i%2], now)

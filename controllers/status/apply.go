@@ -30,8 +30,8 @@ func bodyOf(p *policy.Policy, status v1alpha1.RetentionPolicyStatus, version str
 	})
 }
 
-// latestVersion returns the newest known resourceVersion of a policy with the status of its record. An edited policy has a newer one
-// in the cache.
+// latestVersion returns the resourceVersion of a policy with the status of its record: that of the cache if the policy was edited and
+// the cache has this status, and otherwise that of the record.
 func (r *Reporter) latestVersion(ctx context.Context, p *policy.Policy, rec *record) string {
 	if !r.isEdited(p) {
 		return rec.version

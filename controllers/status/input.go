@@ -80,8 +80,8 @@ func (v *statusInput) counted(stats *policy.Stats) {
 	v.notInForce = v.notInForce.Union(notInForce)
 }
 
-// listedNow returns the rules whose kind is listed completely: only if their snapshot is in force, and if their policy is. notInForce are
-// the policies that are not in force in this generation. Their kinds are not necessarily being listed.
+// listedNow returns the rules whose kind is listed completely: listed while exactly this snapshot is in force, and watched also while
+// other policies differ. notInForce are the policies of which another generation is in force: Sunset may not be listing their kinds.
 func (v *statusInput) listedNow() (listed, watched map[policy.RuleID]bool, notInForce sets.Set[types.UID]) {
 	listed, watched, notInForce = map[policy.RuleID]bool{}, map[policy.RuleID]bool{}, sets.New[types.UID]()
 	for _, p := range v.compiled.Snapshot.Policies() {

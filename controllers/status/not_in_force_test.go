@@ -3,7 +3,6 @@
 package status_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -17,10 +16,10 @@ import (
 )
 
 // another returns a policy that deletes, with another name than p.
-func another(i int) *policy.Policy {
+func another() *policy.Policy {
 	r := rule("a")
 	p := policyOf(v1alpha1.Enforce, r)
-	p.Name, p.UID = fmt.Sprintf("p-%03d", i), types.UID(fmt.Sprint("uid-", i))
+	p.Name, p.UID = "another", "uid-another"
 	r.ID.Policy, r.PolicyUID = p.Name, p.UID
 	return p
 }
@@ -29,7 +28,7 @@ func another(i int) *policy.Policy {
 // Its status waits. That of an unchanged policy does not wait.
 func TestPolicyThatIsNotInForceYetIsNotListed(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
-		p, unchanged := policyOf(v1alpha1.Enforce, rule("a")), another(0)
+		p, unchanged := policyOf(v1alpha1.Enforce, rule("a")), another()
 		w.store(p, noStatus)
 		w.store(unchanged, noStatus)
 		e := compiledOf(p, unchanged)

@@ -10,12 +10,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
@@ -156,11 +154,4 @@ func (l *environment) jobEnd(ctx context.Context, name string) (batchv1.JobStatu
 			return batchv1.JobStatus{}, fmt.Errorf("%d of %d Pods have succeeded: %w", job.Status.Succeeded, l.size.completions, err)
 		}
 	}
-}
-
-// enforcing waits until a policy is in force.
-func (l *environment) enforcing(ctx context.Context, name string) error {
-	return l.until(ctx, name, "is ready", func(p *v1alpha1.ClusterRetentionPolicy) bool {
-		return meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)
-	})
 }

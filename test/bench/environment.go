@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -188,6 +189,13 @@ func (l *environment) until(ctx context.Context, name, what string, done func(*v
 			return fmt.Errorf("waiting until policy %s %s; it matches %d, eligible %d: %w", name, what, p.Status.Matched, p.Status.Eligible, err)
 		}
 	}
+}
+
+// enforcing waits until a policy is in force.
+func (l *environment) enforcing(ctx context.Context, name string) error {
+	return l.until(ctx, name, "is ready", func(p *v1alpha1.ClusterRetentionPolicy) bool {
+		return p.Status.ObservedGeneration == p.Generation && meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)
+	})
 }
 
 // matched waits until the status of a policy counts n matched objects.

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,7 +41,7 @@ func (l *environment) lateness(ctx context.Context) error {
 			return err
 		}
 		defer func() { _ = l.remove(context.WithoutCancel(ctx), name) }()
-		if err := l.until(ctx, name, "is ready", isReady); err != nil { // the kind is listed again for it, which takes as long as at the start
+		if err := l.enforcing(ctx, name); err != nil { // the kind is listed again for it, which takes as long as at the start
 			return err
 		}
 	}
@@ -58,11 +57,6 @@ func (l *environment) lateness(ctx context.Context) error {
 		l.table.add(fmt.Sprintf("Sunset, lateness at 100 due a second, %d watched%s", l.size.standing, edited.what), waits(late).text(), edited.beside)
 	}
 	return nil
-}
-
-// isReady reports whether a policy is in force.
-func isReady(p *v1alpha1.ClusterRetentionPolicy) bool {
-	return p.Status.ObservedGeneration == p.Generation && meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)
 }
 
 // lateWhileEdited is lateBy while the TTL of a policy is edited every second; empty for none.

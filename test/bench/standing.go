@@ -65,7 +65,7 @@ func (l *environment) watch(ctx context.Context) error {
 		return err
 	}
 	synced := time.Since(began)
-	if err := l.until(ctx, "standing", "is ready", isReady); err != nil { // it is counted again when its first count has put it in force
+	if err := l.enforcing(ctx, "standing"); err != nil { // it is counted again when its first count has put it in force
 		return err
 	}
 	if err := pause(ctx, l.size.idle/3); err != nil {

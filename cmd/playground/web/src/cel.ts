@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { yamlLanguage } from "@codemirror/lang-yaml";
-import { LanguageSupport, StreamLanguage, type StringStream } from "@codemirror/language";
-import { parseMixed } from "@lezer/common";
+import { LanguageSupport, ParseContext, StreamLanguage, type StringStream } from "@codemirror/language";
+import { type Input, parseMixed } from "@lezer/common";
 
 const words = /^(true|false|null|in)\b/;
 
@@ -26,17 +26,36 @@ const cel = StreamLanguage.define({
 /** The fields of policies that contain CEL. */
 const fields = /^(eligible|startTime|ttlExpression|groupBy|outcome|bytes|expression|names)$/;
 
-/** YAML with CEL in the fields of policies that contain it. */
+const celInFields = parseMixed((node, input) => {
+  if (!["Literal", "QuotedLiteral", "BlockLiteralContent"].includes(node.name)) return null;
+  const pair = node.name === "BlockLiteralContent" ? node.node.parent?.parent : node.node.parent;
+  const key = pair?.name === "Pair" ? pair.getChild("Key") : null;
+  if (!key || !fields.test(input.read(key.from, key.to))) return null;
+  const quoted = node.name === "QuotedLiteral" ? 1 : 0;
+  return { parser: cel.parser, overlay: [{ from: node.from + quoted, to: Math.max(node.from + quoted, node.to - quoted) }] };
+});
+
+/** Nesting that no object has. The parser may use up the stack for more, and the editor would then keep its old text. */
+const deepest = 200;
+
+/** Reports whether a text may be nested deeper than deepest: by brackets, or by what its lines begin with. */
+function isTooDeep(input: Input): boolean {
+  let depth = 0;
+  for (const [token] of input.read(0, input.length).matchAll(/[[\]{}]|^[ \t?:-]+/gm)) {
+    if (token === "[" || token === "{") depth++;
+    else if (token === "]" || token === "}") depth = Math.max(0, depth - 1);
+    if (depth > deepest || token.length > 2 * deepest) return true;
+  }
+  return false;
+}
+
+const noParser = ParseContext.getSkippingParser();
+
+/** YAML with CEL in the fields of policies that contain it. A text that is nested too deeply has no colors. */
 export function yamlWithCEL(): LanguageSupport {
   const language = yamlLanguage.configure({
-    wrap: parseMixed((node, input) => {
-      if (!["Literal", "QuotedLiteral", "BlockLiteralContent"].includes(node.name)) return null;
-      const pair = node.name === "BlockLiteralContent" ? node.node.parent?.parent : node.node.parent;
-      const key = pair?.name === "Pair" ? pair.getChild("Key") : null;
-      if (!key || !fields.test(input.read(key.from, key.to))) return null;
-      const quoted = node.name === "QuotedLiteral" ? 1 : 0;
-      return { parser: cel.parser, overlay: [{ from: node.from + quoted, to: Math.max(node.from + quoted, node.to - quoted) }] };
-    }),
+    wrap: (parse, input, fragments, ranges) =>
+      isTooDeep(input) ? noParser.startParse(input, fragments, ranges) : celInFields(parse, input, fragments, ranges),
   });
   return new LanguageSupport(language);
 }

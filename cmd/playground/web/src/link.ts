@@ -17,7 +17,7 @@ const longest = 100_000;
 /** Longest text that a link may unpack to: a link may be hostile. */
 const unpacked = 4_000_000;
 
-/** Returns data as a stream of the page itself. That of a Blob sometimes never ends in Chromium 148, on a busy machine. */
+/** Returns data as a stream. */
 function streamOf(data: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({
     start(controller) {

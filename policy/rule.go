@@ -220,6 +220,13 @@ func (r *Rule) sameSettings(o *Rule) bool {
 		sameWindows(r.Windows, o.Windows) && slices.Equal(r.Freezes, o.Freezes)
 }
 
+// KeepsAtLeastLike reports whether a rule keeps every subject, with the same facts, at least as long as an earlier version, and marks
+// no others: nothing has changed, or it waits for approval now.
+func (r *Rule) KeepsAtLeastLike(was *Rule) bool {
+	return r.sameSettings(was) || r.Unapproved && !r.dryRun() && r.ID == was.ID && r.Key == was.Key && r.Mark == was.Mark &&
+		r.Invalid() == was.Invalid() && r.Unpermitted == was.Unpermitted
+}
+
 // EditedSince reports whether a user has edited a rule or its overrides since an earlier version. Changes by the controller
 // itself, such as permissions, approval and the maximum from a quota, are not edits.
 func (r *Rule) EditedSince(was *Rule) bool {

@@ -50,8 +50,8 @@ func manyNamespaces() map[string]policy.Namespace {
 	return known
 }
 
-func snapshotOfTwo(first time.Duration) *policy.Snapshot {
-	return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a", fixture.TTL(first)), ""), policyOf(fixture.Rule("b"), "")}, manyNamespaces(), policy.DefaultProtection())
+func snapshotOfTwo(first time.Duration, options ...func(*policy.Rule)) *policy.Snapshot {
+	return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a", append(options, fixture.TTL(first))...), ""), policyOf(fixture.Rule("b"), "")}, manyNamespaces(), policy.DefaultProtection())
 }
 
 var two = index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns["a b"]}
@@ -63,12 +63,17 @@ func fullIndex(rows []*index.FactRow) *index.Index {
 	return x
 }
 
+// BenchmarkSetSnapshotAfterATTLEdit sets both snapshots of an edit: it waits until its effect is counted, and is then in force.
 func BenchmarkSetSnapshotAfterATTLEdit(b *testing.B) {
 	x := fullIndex(manyRows())
-	snapshots := []*policy.Snapshot{snapshotOfTwo(2 * time.Hour), snapshotOfTwo(3 * time.Hour)}
+	var snapshots []*policy.Snapshot
+	for _, ttl := range []time.Duration{2 * time.Hour, 3 * time.Hour} {
+		snapshots = append(snapshots, snapshotOfTwo(ttl, func(r *policy.Rule) { r.Unapproved = true }), snapshotOfTwo(ttl))
+	}
 	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		x.SetSnapshot(snapshots[i%2], now)
+	for i := 0; b.Loop(); i += 2 {
+		x.SetSnapshot(snapshots[i%4], now)
+		x.SetSnapshot(snapshots[i%4+1], now)
 	}
 }
 

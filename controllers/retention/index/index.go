@@ -91,7 +91,7 @@ func (x *Index) Ranks() bool {
 }
 
 // SetSnapshot puts other rules and namespaces in force. It decides again only about subjects whose rules or rank
-// results differ.
+// results differ. If the rules that differ only wait for approval now, TakeDue decides when the subjects were due before.
 func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -109,12 +109,18 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	if len(changed) == 0 && len(ranked) == 0 {
 		return
 	}
-	var affected []*FactRow
-	for s := range changed {
-		affected = append(affected, s.rows...)
-	}
-	for _, row := range affected {
-		x.rankElsewhere(row, changed[row.partition].ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
+	var affected []*FactRow // to decide about again
+	for s, before := range changed {
+		for _, row := range s.rows {
+			if row.streak > 0 && row.isEdited(&before) {
+				row.streak = 0 // a user has edited the rule
+			}
+			row.set(isHandedOver, false) // another rule may decide now, and its ledger has no entry
+			x.rankElsewhere(row, before.ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
+		}
+		if !s.rules.keepAtLeastLike(&before) {
+			affected = append(affected, s.rows...)
+		}
 	}
 	soonest, decide := x.soonest(), x.setNextDue
 	few := len(affected)+len(ranked) < x.rows.count/16 // a new schedule would take longer
@@ -122,10 +128,6 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 		decide = x.replan
 	}
 	for _, row := range affected {
-		if before := changed[row.partition]; row.isEdited(&before) {
-			row.streak = 0 // a user has edited the rule
-		}
-		row.set(isHandedOver, false) // another rule may decide now, and its ledger has no entry
 		decide(row, now)
 	}
 	for _, uid := range ranked {

@@ -190,6 +190,7 @@ type player struct {
 	model    *model
 	now      time.Time
 	policies []*policy.Policy
+	known    map[string]policy.Namespace
 	alive    map[string][]*index.Columns // layouts that rows of a namespace may have
 	out      map[types.UID]bool          // taken and not returned: queued, or with a DELETE in flight
 	versions int
@@ -448,11 +449,22 @@ func (p *player) markIncomplete() {
 	p.model.synced = false
 }
 
-// setSnapshot changes the policies, or only the namespaces.
+// setSnapshot edits a policy, or changes the namespaces, often with all policies.
 func (p *player) setSnapshot() {
-	if p.Intn(2) == 0 {
+	switch p.Intn(4) {
+	case 0:
+		p.policies = p.edited()
+	case 1, 2:
 		p.policies = p.anyPolicies()
+		fallthrough
+	default:
+		p.known = p.anyNamespaces()
 	}
+	p.model.snapshot = policy.NewSnapshot(p.policies, p.known, policy.DefaultProtection())
+	p.harness.SetSnapshot(p.model.snapshot, p.now)
+}
+
+func (p *player) anyNamespaces() map[string]policy.Namespace {
 	known := map[string]policy.Namespace{}
 	for _, namespace := range places[:3] {
 		if p.Intn(5) > 0 {
@@ -462,8 +474,7 @@ func (p *player) setSnapshot() {
 			}
 		}
 	}
-	p.model.snapshot = policy.NewSnapshot(p.policies, known, policy.DefaultProtection())
-	p.harness.SetSnapshot(p.model.snapshot, p.now)
+	return known
 }
 
 func (p *player) anyPolicies() []*policy.Policy {
@@ -488,6 +499,32 @@ func (p *player) anyPolicies() []*policy.Policy {
 		}
 		policies = append(policies, of)
 	}
+	return policies
+}
+
+// edited returns the policies after an edit of one of them. Often its rules wait for approval.
+func (p *player) edited() []*policy.Policy {
+	policies := slices.Clone(p.policies)
+	if len(policies) == 0 {
+		return nil
+	}
+	at := p.Intn(len(policies))
+	edited := *policies[at]
+	edited.Rules = nil
+	for _, was := range policies[at].Rules {
+		r := *was
+		r.Unapproved = p.Intn(3) > 0
+		switch p.Intn(4) {
+		case 0:
+			r.Mode = v1alpha1.DryRun
+		case 1:
+			r.Unpermitted = !r.Unpermitted
+		case 2:
+			r.TTL = time.Duration(p.Intn(5)) * time.Hour
+		}
+		edited.Rules = append(edited.Rules, &r)
+	}
+	policies[at] = &edited
 	return policies
 }
 

@@ -54,6 +54,12 @@ func (p *partitionRules) same(o *partitionRules) bool {
 	return p.known == o.known && p.ahead == o.ahead && slices.Equal(p.columns, o.columns) && p.SameSettings(o.EffectiveRules)
 }
 
+// keepAtLeastLike reports whether no row is due, needs a mark, or must be recorded earlier than by previous rules.
+func (p *partitionRules) keepAtLeastLike(was *partitionRules) bool {
+	return p.known == was.known && p.Held == was.Held && p.ahead <= was.ahead && slices.Equal(p.columns, was.columns) &&
+		slices.EqualFunc(p.Rules, was.Rules, (*policy.Rule).KeepsAtLeastLike)
+}
+
 // readers returns the rules whose facts are in a column.
 func (p *partitionRules) readers(column int) []int32 {
 	begin, _ := slices.BinarySearchFunc(p.byColumn, column, func(rule int32, column int) int { return cmp.Compare(int(p.columns[rule]), column) })

@@ -223,7 +223,7 @@ func (r *Rule) sameSettings(o *Rule) bool {
 // KeepsAtLeastLike reports whether a rule keeps every subject, with the same facts, at least as long as an earlier version, and marks
 // no others: nothing has changed, or it waits for approval now.
 func (r *Rule) KeepsAtLeastLike(was *Rule) bool {
-	return r.sameSettings(was) || r.Unapproved && !r.dryRun() && r.ID == was.ID && r.Key == was.Key && r.Mark == was.Mark &&
+	return r.sameSettings(was) || r.Unapproved && !r.dryRun() && r.ID == was.ID && r.Key == was.Key &&
 		r.Invalid() == was.Invalid() && r.Unpermitted == was.Unpermitted
 }
 

@@ -342,6 +342,7 @@ func TestPageShowsHostileInputAsText(t *testing.T) {
 	b.settle()
 	b.link("}{"+html, object, "2026-03-01T12:00:00Z")
 	b.link(policies, html+": {", "2026-03-01T12:00:00Z")
+	b.link(policies, "deep: "+strings.Repeat("[#]\n", 5000), "2026-03-01T12:00:00Z")
 	b.link(policies, object+"deep: "+strings.Repeat("[", 5000)+strings.Repeat("]", 5000), "2026-03-01T12:00:00Z")
 	if got := value[string](b, `String([typeof hacked, document.querySelectorAll("img:not(.cm-widgetBuffer)").length, document.scripts.length])`); got != "undefined,0,3" {
 		t.Errorf("hacked, images and scripts: %s", got)

@@ -91,7 +91,7 @@ func (x *Index) Ranks() bool {
 }
 
 // SetSnapshot puts other rules and namespaces in force. It decides again only about subjects whose rules or rank
-// results differ. If the rules that differ only wait for approval now, TakeDue decides when the subjects were due before.
+// results differ. If the rules that differ only wait for approval now, TakeDue decides at the previous due times.
 func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -109,7 +109,7 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	if len(changed) == 0 && len(ranked) == 0 {
 		return
 	}
-	var affected []*FactRow // to decide about again
+	var undecided []*FactRow
 	for s, before := range changed {
 		for _, row := range s.rows {
 			if row.streak > 0 && row.isEdited(&before) {
@@ -119,15 +119,15 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 			x.rankElsewhere(row, before.ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
 		}
 		if !s.rules.keepAtLeastLike(&before) {
-			affected = append(affected, s.rows...)
+			undecided = append(undecided, s.rows...)
 		}
 	}
 	soonest, decide := x.soonest(), x.setNextDue
-	few := len(affected)+len(ranked) < x.rows.count/16 // a new schedule would take longer
+	few := len(undecided)+len(ranked) < x.rows.count/16 // a new schedule would take longer
 	if few {
 		decide = x.replan
 	}
-	for _, row := range affected {
+	for _, row := range undecided {
 		decide(row, now)
 	}
 	for _, uid := range ranked {

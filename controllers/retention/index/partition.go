@@ -56,7 +56,7 @@ func (p *partitionRules) same(o *partitionRules) bool {
 
 // keepAtLeastLike reports whether no row is due, needs a mark, or must be recorded earlier than by previous rules.
 func (p *partitionRules) keepAtLeastLike(was *partitionRules) bool {
-	return p.known == was.known && p.Held == was.Held && p.ahead <= was.ahead && slices.Equal(p.columns, was.columns) &&
+	return p.known == was.known && p.Held == was.Held && slices.Equal(p.columns, was.columns) &&
 		slices.EqualFunc(p.Rules, was.Rules, (*policy.Rule).KeepsAtLeastLike)
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { yamlLanguage } from "@codemirror/lang-yaml";
-import { LanguageSupport, ParseContext, StreamLanguage, type StringStream } from "@codemirror/language";
-import { type Input, parseMixed } from "@lezer/common";
+import { LanguageSupport, StreamLanguage, type StringStream } from "@codemirror/language";
+import { NodeType, type PartialParse, parseMixed, Tree } from "@lezer/common";
 
 const words = /^(true|false|null|in)\b/;
 
@@ -35,27 +35,44 @@ const celInFields = parseMixed((node, input) => {
   return { parser: cel.parser, overlay: [{ from: node.from + quoted, to: Math.max(node.from + quoted, node.to - quoted) }] };
 });
 
-/** Nesting that no object has. The parser may use up the stack for more, and the editor would then keep its old text. */
-const deepest = 200;
+/** How many nodes of a tree may contain each other. No object needs as many. */
+const deepest = 500;
 
-/** Reports whether a text may be nested deeper than deepest: by brackets, or by what its lines begin with. */
-function isTooDeep(input: Input): boolean {
+function isTooDeep(tree: Tree): boolean {
   let depth = 0;
-  for (const [token] of input.read(0, input.length).matchAll(/[[\]{}]|^[ \t?:-]+/gm)) {
-    if (token === "[" || token === "{") depth++;
-    else if (token === "]" || token === "}") depth = Math.max(0, depth - 1);
-    if (depth > deepest || token.length > 2 * deepest) return true;
-  }
-  return false;
+  tree.iterate({
+    enter: () => depth <= deepest && ++depth <= deepest, // too deep: it enters no other node, and leaves none
+    leave: () => void (depth -= depth <= deepest ? 1 : 0),
+  });
+  return depth > deepest;
 }
 
-const noParser = ParseContext.getSkippingParser();
+/** Gives no tree for a text that is nested too deeply: the stack may be too small for the parser, or for what shows the tree. */
+function limitDepth(parse: PartialParse, length: number): PartialParse {
+  const nothing = new Tree(NodeType.none, [], [], length);
+  return {
+    get parsedPos() {
+      return parse.parsedPos;
+    },
+    get stoppedAt() {
+      return parse.stoppedAt;
+    },
+    stopAt: (pos) => parse.stopAt(pos),
+    advance() {
+      try {
+        const tree = parse.advance();
+        return tree && isTooDeep(tree) ? nothing : tree;
+      } catch {
+        return nothing; // otherwise the editor would throw this, and keep its old text
+      }
+    },
+  };
+}
 
 /** YAML with CEL in the fields of policies that contain it. A text that is nested too deeply has no colors. */
 export function yamlWithCEL(): LanguageSupport {
   const language = yamlLanguage.configure({
-    wrap: (parse, input, fragments, ranges) =>
-      isTooDeep(input) ? noParser.startParse(input, fragments, ranges) : celInFields(parse, input, fragments, ranges),
+    wrap: (parse, input, fragments, ranges) => limitDepth(celInFields(parse, input, fragments, ranges), input.length),
   });
   return new LanguageSupport(language);
 }

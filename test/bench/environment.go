@@ -82,7 +82,7 @@ func (l *environment) prepare() error {
 	if err != nil {
 		return err
 	}
-	if _, err := envtest.InstallCRDs(l.plane.Config(), envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "crds")}}); err != nil {
+	if _, err := cluster.InstallCRDs(l.plane.Config(), envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "crds")}}); err != nil {
 		return err
 	}
 	config := l.plane.Config()

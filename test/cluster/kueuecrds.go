@@ -45,7 +45,7 @@ func (c *Cluster) installKueueCRDs(ctx context.Context, port int, ca []byte) err
 			crd.Spec.Conversion = conversion(fmt.Sprintf("https://127.0.0.1:%d/convert", port), ca)
 		}
 	}
-	_, err = envtest.InstallCRDs(c.Config(), envtest.CRDInstallOptions{CRDs: crds, MaxTime: startTimeout})
+	_, err = InstallCRDs(c.Config(), envtest.CRDInstallOptions{CRDs: crds})
 	if err == nil {
 		c.kueueCRDs = webhook
 	}

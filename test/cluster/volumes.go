@@ -67,7 +67,7 @@ func (c *Cluster) installSnapshotCRDs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = envtest.InstallCRDs(c.Config(), envtest.CRDInstallOptions{CRDs: crds, MaxTime: startTimeout})
+	_, err = InstallCRDs(c.Config(), envtest.CRDInstallOptions{CRDs: crds})
 	return err
 }
 

@@ -85,7 +85,7 @@ func (s *stage) install(ctx context.Context) error {
 		}
 		definitions = append(definitions, definition)
 	}
-	if _, err := envtest.InstallCRDs(s.config, envtest.CRDInstallOptions{CRDs: definitions}); err != nil {
+	if _, err := cluster.InstallCRDs(s.config, envtest.CRDInstallOptions{CRDs: definitions}); err != nil {
 		return err
 	}
 	for _, name := range []string{systemNamespace, shop, golden} {

@@ -75,9 +75,7 @@ func TestF14HalfOfAllRequestsFail(t *testing.T) {
 			}
 			for i, r := range replicas {
 				armed[i].Lift()
-				if !r.Running() { // it has lost its lease, and is restarted as in a cluster
-					r.Restart()
-				}
+				goesOn(r)
 			}
 			for _, cm := range backlog {
 				s.Gone(cm)

@@ -118,7 +118,7 @@ func env(name string) map[string]string { return map[string]string{"env": name} 
 func (u *rollout) defines(version build.Version) {
 	u.Helper()
 	options := envtest.CRDInstallOptions{Paths: []string{version.CRDs}, ErrorIfPathMissing: true}
-	if _, err := envtest.InstallCRDs(u.Cluster.Config(), options); err != nil {
+	if _, err := cluster.InstallCRDs(u.Cluster.Config(), options); err != nil {
 		u.Fatal(err)
 	}
 }

@@ -134,9 +134,7 @@ func goesSoon(s *scenario.Scenario, r *scenario.Replica, refused string, objects
 	began := time.Now()
 	for _, object := range objects {
 		for !apierrors.IsNotFound(s.Get(s.Context(), client.ObjectKeyFromObject(object), object)) {
-			if !r.Running() {
-				r.Restart()
-			}
+			goesOn(r)
 			if time.Since(began) > soon {
 				s.Fatalf("%s after %s was refused, %s still exists", soon, refused, object.GetName())
 			}

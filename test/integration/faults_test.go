@@ -172,6 +172,11 @@ func TestFrozenWatchHidesNoEdit(t *testing.T) {
 	spec := fmt.Sprintf(previews, "Enforce", "15s")
 	edited := w.policy("edited", spec)
 	selecting := w.policy("selecting", strings.Replace(spec, "env: preview", "env: other", 1)+"namespaceSelector: {matchLabels: {clean: "+w.namespace+"}}\n")
+	for _, p := range []*v1alpha1.ClusterRetentionPolicy{edited, selecting} {
+		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
+			return cluster.Want(w.condition(s, v1alpha1.ConditionReady).Status == metav1.ConditionTrue, "not ready")
+		})
+	}
 	cm, other := w.configMap("cm", preview), w.configMap("other", map[string]string{"env": "other"})
 	for _, p := range []*v1alpha1.ClusterRetentionPolicy{edited, selecting} {
 		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {

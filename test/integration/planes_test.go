@@ -31,10 +31,10 @@ var longest = []string{
 	"TestCommandsOfPages", "TestKueue", "TestMultiKueue", "TestReferencesOfASunsetOfItsOwn", "TestUnreferencedObjectsAreDeleted",
 }
 
-// installCRDs installs the CRDs of Sunset. It has more time than usual, because tests run on other control planes.
+// installCRDs installs the CRDs of Sunset.
 func installCRDs(plane *cluster.Cluster) error {
-	options := envtest.CRDInstallOptions{Paths: []string{"../../crds"}, ErrorIfPathMissing: true, MaxTime: patience}
-	if _, err := envtest.InstallCRDs(plane.Config(), options); err != nil {
+	options := envtest.CRDInstallOptions{Paths: []string{"../../crds"}, ErrorIfPathMissing: true}
+	if _, err := cluster.InstallCRDs(plane.Config(), options); err != nil {
 		return fmt.Errorf("install CRDs: %w", err)
 	}
 	return nil

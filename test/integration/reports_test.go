@@ -30,7 +30,7 @@ func (w *env) openReports() client.Client {
 	dir, err := exec.CommandContext(w.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openreports/reports-api").Output()
 	expect.NoError(w, err)
 	crds := filepath.Join(strings.TrimSpace(string(dir)), "config", "crd")
-	installed, err := envtest.InstallCRDs(w.plane.Config(), envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true})
+	installed, err := cluster.InstallCRDs(w.plane.Config(), envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true})
 	expect.NoError(w, err)
 	w.Cleanup(func() {
 		_ = envtest.UninstallCRDs(w.plane.Config(), envtest.CRDInstallOptions{Paths: []string{crds}})

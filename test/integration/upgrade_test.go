@@ -70,7 +70,7 @@ func (w *env) leave(r *upgrade.Recording) *left {
 
 func (w *env) definitions(path string) {
 	w.Helper()
-	_, err := envtest.InstallCRDs(w.plane.Config(), envtest.CRDInstallOptions{Paths: []string{path}, ErrorIfPathMissing: true})
+	_, err := cluster.InstallCRDs(w.plane.Config(), envtest.CRDInstallOptions{Paths: []string{path}, ErrorIfPathMissing: true})
 	expect.NoError(w, err)
 }
 
@@ -138,7 +138,7 @@ func (l *left) goesOn() {
 	marked := l.object("retired")
 	expect.NoError(l.T, l.Get(l.Context(), client.ObjectKeyFromObject(marked), marked))
 	as := marked.Annotations[v1alpha1.EligibleSinceAnnotation]
-	for time.Until(l.due) > 500*time.Millisecond {
+	for time.Until(l.due) > 2*time.Second { // it may be due before the requests of a busy machine are answered
 		l.stays(100*time.Millisecond, marked, l.object("in-use"))
 		if now := marked.Annotations[v1alpha1.EligibleSinceAnnotation]; now != as {
 			l.Fatalf("marked %s, now %s", as, now)

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/peers/compare"
 )
 
@@ -46,7 +47,7 @@ func newApplier(config *rest.Config) (*applier, error) {
 
 // apply creates the definitions of custom resources, the namespaces and the objects, with their status, except those of applyTokens.
 func (a *applier) apply(ctx context.Context, s *compare.State) error {
-	if _, err := envtest.InstallCRDs(a.config, envtest.CRDInstallOptions{CRDs: a.definitions(s.Objects)}); err != nil {
+	if _, err := cluster.InstallCRDs(a.config, envtest.CRDInstallOptions{CRDs: a.definitions(s.Objects)}); err != nil {
 		return err
 	}
 	namespaces := sets.New[string]()

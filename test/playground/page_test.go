@@ -143,8 +143,14 @@ func TestPageReadsDroppedAndPastedObjects(t *testing.T) {
 	})()`)
 	defer b.breakEngine("false")
 	for _, editor := range []string{"policies", "objects"} {
-		b.run(`document.querySelector("#` + editor + ` .cm-content").focus()`)
-		b.press("# edit\n")
+		// Text that is typed on a busy machine may be evaluated before all of it is there.
+		b.run(`(() => {
+			const data = new DataTransfer();
+			data.setData("text/plain", "# edit\n");
+			const content = document.querySelector("#` + editor + ` .cm-content");
+			content.focus();
+			content.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+		})()`)
 		b.settle()
 	}
 	expect.Equal(t, "objects in the requests after an edit of the policy and of the objects", "false,true", value[string](b, `sent.join()`))

@@ -96,7 +96,7 @@ func newSetup(t *testing.T, crds string) *setup {
 	plane, err := cluster.Start(t.Context(), cluster.Options{Controllers: []string{}, Progress: os.Stderr})
 	expect.NoError(t, err)
 	t.Cleanup(func() { _ = plane.Stop() })
-	_, err = envtest.InstallCRDs(plane.Config(), envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true})
+	_, err = cluster.InstallCRDs(plane.Config(), envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true})
 	expect.NoError(t, err)
 	scheme := runtime.NewScheme()
 	expect.NoError(t, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)))

@@ -105,7 +105,7 @@ func install(ctx context.Context, c *cluster.Cluster) error {
 	if err != nil {
 		return err
 	}
-	if _, err := envtest.InstallCRDs(c.Config(), envtest.CRDInstallOptions{CRDs: definitions}); err != nil {
+	if _, err := cluster.InstallCRDs(c.Config(), envtest.CRDInstallOptions{CRDs: definitions}); err != nil {
 		return fmt.Errorf("install CRDs: %w", err)
 	}
 	return knows(ctx, second)

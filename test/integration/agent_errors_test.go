@@ -147,7 +147,7 @@ func TestHostileRuntimeStopsNothing(t *testing.T) {
 	release()
 	w.leaves(s, 3, 4)
 	cluster.Eventually(t, patience, func() error {
-		return cluster.Want(refused.calls.Load() > 1, "a refused removal was not tried again")
+		return cluster.Want(refused.calls.Load() > 1, "a refused removal was not retried")
 	})
 	took := time.Since(began)
 	if n := refused.calls.Load(); n > 10 {

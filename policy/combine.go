@@ -174,8 +174,8 @@ func (all *votes) add(v vote) {
 	}
 }
 
-// vote is the result of one rule. A vote without a rule means that the rule does not select the subject. KeepsAtLeastLike knows what
-// comes before the approval.
+// vote is the result of one rule. A vote without a rule means that the rule does not select the subject. KeepsAtLeastLike relies
+// on the order of the reasons up to IsUnapproved.
 func (r *Evaluation) vote(s *Subject, now time.Time, as part) vote {
 	f := &r.Facts
 	v := vote{rule: r.Rule}

@@ -75,7 +75,7 @@ func TestF14HalfOfAllRequestsFail(t *testing.T) {
 			}
 			for i, r := range replicas {
 				armed[i].Lift()
-				goesOn(r)
+				restartIfEnded(r)
 			}
 			for _, cm := range backlog {
 				s.Gone(cm)

@@ -35,7 +35,7 @@ func losesLease(t *testing.T, o scenario.Options) {
 		if time.Since(cut) > scenario.Patience() {
 			t.Fatal("no replica has taken over")
 		}
-		goesOn(second)
+		restartIfEnded(second)
 		all = append(all, s.ConfigMap(fmt.Sprintf("cm-%d", i), preview).Name)
 		s.Stays(200*time.Millisecond, bystander)
 	}
@@ -53,7 +53,7 @@ func losesLease(t *testing.T, o scenario.Options) {
 		if first.Running() {
 			return errors.New("the first replica has not ended")
 		}
-		goesOn(second)
+		restartIfEnded(second)
 		return left(s, preview, 0)
 	})
 	s.Stays(0, bystander)
@@ -61,8 +61,8 @@ func losesLease(t *testing.T, o scenario.Options) {
 	s.Calm()
 }
 
-// goesOn starts a replica again that has ended, as a cluster does: on a busy machine, it may not renew its lease in time.
-func goesOn(r *scenario.Replica) {
+// restartIfEnded starts a replica again that has ended, as a cluster does: on a busy machine, it may not renew its lease in time.
+func restartIfEnded(r *scenario.Replica) {
 	if !r.Running() {
 		r.Restart()
 	}

@@ -145,7 +145,7 @@ func TestF27AllPermissionsAreRevoked(t *testing.T) {
 	grant(s, group, "needed-again", needed...)
 	s.Eventually(func() error {
 		for _, r := range []*scenario.Replica{leads, waits} {
-			goesOn(r)
+			restartIfEnded(r)
 		}
 		now := s.Left(&corev1.ConfigMapList{}, preview)
 		return cluster.Want(now == 0, "%d objects left", now)

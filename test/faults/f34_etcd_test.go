@@ -31,7 +31,7 @@ func TestF34EtcdIsKilledAndComesBack(t *testing.T) {
 	expect.NoError(t, s.Cluster.Kill(cluster.Etcd))
 	time.Sleep(5 * time.Second) // no API server answers in this time
 	expect.NoError(t, s.Cluster.Restart(t.Context(), cluster.Etcd))
-	goesOn(r)
+	restartIfEnded(r)
 	for _, cm := range all {
 		s.Gone(cm)
 	}

@@ -134,7 +134,7 @@ func goesSoon(s *scenario.Scenario, r *scenario.Replica, refused string, objects
 	began := time.Now()
 	for _, object := range objects {
 		for !apierrors.IsNotFound(s.Get(s.Context(), client.ObjectKeyFromObject(object), object)) {
-			goesOn(r)
+			restartIfEnded(r)
 			if time.Since(began) > soon {
 				s.Fatalf("%s after %s was refused, %s still exists", soon, refused, object.GetName())
 			}

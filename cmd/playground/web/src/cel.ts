@@ -40,11 +40,17 @@ const deepest = 500;
 
 function isTooDeep(tree: Tree): boolean {
   let depth = 0;
+  let tooDeep = false;
   tree.iterate({
-    enter: () => depth <= deepest && ++depth <= deepest, // too deep: it enters no other node, and leaves none
-    leave: () => void (depth -= depth <= deepest ? 1 : 0),
+    enter() {
+      tooDeep ||= ++depth > deepest;
+      return !tooDeep; // skips the rest of the tree
+    },
+    leave() {
+      depth--;
+    },
   });
-  return depth > deepest;
+  return tooDeep;
 }
 
 /** Gives no tree for a text that is nested too deeply: the stack may be too small for the parser, or for what shows the tree. */

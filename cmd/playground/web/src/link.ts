@@ -18,19 +18,14 @@ const longest = 100_000;
 const unpacked = 4_000_000;
 
 /** Returns data as a stream. */
-function streamOf(data: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
-  return new ReadableStream({
-    start(controller) {
-      controller.enqueue(data);
-      controller.close();
-    },
-  });
+function streamOf(data: string | Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new Response(data).body!;
 }
 
 /** Returns the fragment of a link: base64url of deflate of JSON; undefined if it would be too long. */
 export async function pack(state: State): Promise<string | undefined> {
   if ((state.policies ?? "").length + (state.objects ?? "").length > unpacked / 2) return undefined; // JSON of text can be longer
-  const stream = streamOf(new TextEncoder().encode(JSON.stringify(state))).pipeThrough(new CompressionStream("deflate-raw"));
+  const stream = streamOf(JSON.stringify(state)).pipeThrough(new CompressionStream("deflate-raw"));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
   const fragment = btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");

@@ -32,7 +32,10 @@ func keepFirst[S any](kept []S, n int, compare func(a, b S) int, sample S) []S {
 }
 
 func compareDue(a, b v1alpha1.DueSample) int {
-	return cmp.Or(a.DueTime.Time.Compare(b.DueTime.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	if byTime := a.DueTime.Time.Compare(b.DueTime.Time); byTime != 0 { // as for most: their names are not in the processor's cache
+		return byTime
+	}
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
 func compareErrors(a, b v1alpha1.ErrorSample) int {

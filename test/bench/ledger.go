@@ -63,12 +63,16 @@ func (l *environment) ledgerDrains(ctx context.Context) error {
 	return nil
 }
 
-// drainsBeside lets Sunset drain the same backlog by policies with these fields more, in turns. It returns the runs of each.
+// drainsBeside lets Sunset drain the same backlog by policies with these fields more, in turns. It returns the runs of each. With two
+// rounds for each of them, each comes before and after each other one equally often.
 func (l *environment) drainsBeside(ctx context.Context, fields ...string) ([][]drainRun, error) {
 	runs := make([][]drainRun, len(fields))
 	for round := range l.size.rounds {
 		for i := range fields {
 			way := (round + i) % len(fields)
+			if round >= len(fields) { // the other way round
+				way = len(fields) - 1 - way
+			}
 			run, err := l.drainBy(ctx, drainPolicy+fields[way])
 			if err != nil {
 				return nil, err

@@ -87,6 +87,7 @@ func main() {
 	flags := flag.String("flags", "", "additional flags for Sunset, such as --max-in-flight=4, separated by spaces")
 	backlog := flag.Int("workloads", 0, "finished Workloads in scenario kueue, if not 50000; creating them takes most of its time")
 	atATime := flag.Int("images-at-a-time", agentInFlight, "concurrent image removals, bare and by the node agent")
+	rounds := flag.Int("rounds", 0, "rounds of each drain, if not 3")
 	many := flag.Int("images", 0, "images on the node in scenario images, if not 2000")
 	pin := flag.Bool("pin", false, "run the API server and etcd on processor 0, and everything else on processor 1 (needs taskset)")
 	curves := flag.String("growth", "", "where scenario growth writes its results: NAME.json, and NAME.svg, the figure; empty to write nothing")
@@ -101,6 +102,9 @@ func main() {
 	}
 	if *backlog > 0 {
 		size.kueue = *backlog
+	}
+	if *rounds > 0 {
+		size.rounds = *rounds
 	}
 	if *many > 0 {
 		size.images = *many

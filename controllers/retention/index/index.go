@@ -90,6 +90,13 @@ func (x *Index) Ranks() bool {
 	return len(x.ranks) > 0
 }
 
+// edit is a change of the rules of a partition.
+type edit struct {
+	*partition
+	before  partitionRules
+	decides bool // rows may be due earlier
+}
+
 // SetSnapshot puts other rules and namespaces in force. It decides again only about subjects whose rules or rank
 // results differ. If the rules that differ only wait for approval now, TakeDue decides at the previous due times.
 func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
@@ -97,38 +104,42 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	defer x.mu.Unlock()
 	x.snapshot = snapshot
 	x.changeAll()
-	changed := map[*partition]partitionRules{} // the previous rules
+	var edits []edit
+	undecided := 0
 	for s := range x.eachPartition {
-		next := x.rulesOf(snapshot, s.partitionKey)
-		if !next.same(&s.rules) {
-			changed[s] = s.rules
+		e := edit{partition: s, before: s.rules}
+		s.rules = x.rulesOf(snapshot, s.partitionKey)
+		if s.rules.same(&e.before) {
+			continue
 		}
-		s.rules = next
+		if e.decides = !s.rules.keepAtLeastLike(&e.before); e.decides {
+			undecided += len(s.rows)
+		}
+		edits = append(edits, e)
 	}
 	ranked := x.followRankings()
-	if len(changed) == 0 && len(ranked) == 0 {
+	if len(edits) == 0 && len(ranked) == 0 {
 		return
 	}
-	var undecided []*FactRow
-	for s, before := range changed {
-		for _, row := range s.rows {
-			if row.streak > 0 && row.isEdited(&before) {
-				row.streak = 0 // a user has edited the rule
-			}
-			row.set(isHandedOver, false) // another rule may decide now, and its ledger has no entry
-			x.rankElsewhere(row, before.ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
-		}
-		if !s.rules.keepAtLeastLike(&before) {
-			undecided = append(undecided, s.rows...)
-		}
-	}
 	soonest, decide := x.soonest(), x.setNextDue
-	few := len(undecided)+len(ranked) < x.rows.count/16 // a new schedule would take longer
+	few := undecided+len(ranked) < x.rows.count/16 // a new schedule would take longer
 	if few {
 		decide = x.replan
 	}
-	for _, row := range undecided {
-		decide(row, now)
+	for _, e := range edits {
+		for _, row := range e.rows {
+			if row.streak > 0 && row.isEdited(&e.before) {
+				row.streak = 0 // a user has edited the rule
+			}
+			row.set(isHandedOver, false) // another rule may decide now, and its ledger has no entry
+			x.rankElsewhere(row, e.before.ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
+		}
+		if !e.decides {
+			continue
+		}
+		for _, row := range e.rows { // while they are in the processor's cache
+			decide(row, now)
+		}
 	}
 	for _, uid := range ranked {
 		if row := x.rows.get(uid); row != nil {
@@ -151,7 +162,7 @@ func (x *Index) replan(row *FactRow, now time.Time) {
 func (x *Index) rebuild(soonest time.Time) {
 	clear(x.schedule)
 	x.schedule = x.schedule[:0]
-	for row := range x.rows.all {
+	for row := range x.rows.all { // its order mixes namespaces, so that rows with the same due time are not grouped by them
 		row.slot = 0
 		if row.isScheduled() {
 			x.schedule = append(x.schedule, row)

@@ -32,8 +32,13 @@ func (x *Index) ScanNamespaces(in sets.Set[string], visit func(policy.Subject, [
 
 func (x *Index) scan(all []*FactRow, visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
 	past := &past{index: x, rules: map[pastKey]*partitionRules{}}
+	was := past.was
+	each := func(row *FactRow) {
+		past.row = row
+		visit(row.effectiveSubject(), x.evaluationsOf(row), was)
+	}
 	for rows := range slices.Chunk(all, scanAtOnce) {
-		x.visit(rows, past, visit)
+		x.visit(rows, each)
 		runtime.Gosched() // otherwise Scan often locks the index again before a goroutine that waits for it runs
 	}
 }
@@ -59,11 +64,14 @@ func (x *Index) copyRowsIn(namespaces sets.Set[string]) (rows []*FactRow) {
 	return rows
 }
 
-func (x *Index) visit(rows []*FactRow, past *past, visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
+// visit visits the rows that are still in the index.
+func (x *Index) visit(rows []*FactRow, each func(*FactRow)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var current *partition // of the last row
-	for _, row := range rows {
+	var buffer [scanAtOnce]*FactRow
+	left := buffer[:0]
+	var current *partition     // of the last row
+	for _, row := range rows { // in a loop of its own, so that the processor loads many rows into its cache at the same time
 		if p := row.partition; p != current {
 			if p != x.partition(p.partitionKey) {
 				continue
@@ -71,8 +79,10 @@ func (x *Index) visit(rows []*FactRow, past *past, visit func(policy.Subject, []
 			current = p
 		}
 		if current.has(row) && !row.is(isGone) {
-			past.row = row
-			visit(row.effectiveSubject(), x.evaluationsOf(row), past.was)
+			left = append(left, row)
 		}
+	}
+	for _, row := range left {
+		each(row)
 	}
 }

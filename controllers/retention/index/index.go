@@ -93,8 +93,8 @@ func (x *Index) Ranks() bool {
 // edit is a change of the rules of a partition.
 type edit struct {
 	*partition
-	before  partitionRules
-	decides bool // rows may be due earlier
+	before       partitionRules
+	keepsAtLeast bool // no row is due, needs a mark, or must be recorded earlier than before
 }
 
 // SetSnapshot puts other rules and namespaces in force. It decides again only about subjects whose rules or rank
@@ -112,7 +112,7 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 		if s.rules.same(&e.before) {
 			continue
 		}
-		if e.decides = !s.rules.keepAtLeastLike(&e.before); e.decides {
+		if e.keepsAtLeast = s.rules.keepAtLeastLike(&e.before); !e.keepsAtLeast {
 			undecided += len(s.rows)
 		}
 		edits = append(edits, e)
@@ -121,10 +121,10 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	if len(edits) == 0 && len(ranked) == 0 {
 		return
 	}
-	soonest, decide := x.soonest(), x.setNextDue
-	few := undecided+len(ranked) < x.rows.count/16 // a new schedule would take longer
-	if few {
-		decide = x.replan
+	soonest, decide := x.soonest(), x.replan
+	many := x.rows.count / 16 // from that many rows on, a new schedule takes less time
+	if undecided >= many {
+		decide = x.setNextDue
 	}
 	for _, e := range edits {
 		for _, row := range e.rows {
@@ -134,19 +134,23 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 			row.set(isHandedOver, false) // another rule may decide now, and its ledger has no entry
 			x.rankElsewhere(row, e.before.ranks, func(uids []types.UID) { ranked = append(ranked, uids...) })
 		}
-		if !e.decides {
+		if e.keepsAtLeast {
 			continue
 		}
 		for _, row := range e.rows { // while they are in the processor's cache
 			decide(row, now)
 		}
 	}
-	for _, uid := range ranked {
+	rebuilds := undecided+len(ranked) >= many
+	if rebuilds {
+		decide = x.setNextDue
+	}
+	for _, uid := range ranked { // their rank results have changed, of some after the decision about them
 		if row := x.rows.get(uid); row != nil {
 			decide(row, now)
 		}
 	}
-	if !few {
+	if rebuilds {
 		x.rebuild(soonest)
 	}
 }

@@ -190,6 +190,7 @@ type player struct {
 	model    *model
 	now      time.Time
 	policies []*policy.Policy
+	crowded  bool // so many other subjects that a change of one namespace affects few of all
 	known    map[string]policy.Namespace
 	alive    map[string][]*index.Columns // layouts that rows of a namespace may have
 	out      map[types.UID]bool          // taken and not returned: queued, or with a DELETE in flight
@@ -209,7 +210,7 @@ var (
 var places = []string{"team-a", "team-b", "unborn", "kube-system", ""}
 
 func newPlayer(seed int64) *player {
-	p := &player{Rand: rand.New(rand.NewSource(seed)), now: now, harness: &harness{}, out: map[types.UID]bool{}}
+	p := &player{Rand: rand.New(rand.NewSource(seed)), now: now, harness: &harness{}, out: map[types.UID]bool{}, crowded: seed%10 == 0}
 	p.harness.Index = index.New(fixture.Jobs.GroupKind(), func() { p.harness.wakes++ })
 	p.model = &model{rows: map[types.UID]*known{}, snapshot: &policy.Snapshot{}}
 	if p.Intn(2) == 0 {
@@ -222,8 +223,14 @@ func newPlayer(seed int64) *player {
 // uid returns one of 15 subjects. Each has a fixed namespace; most are in team-a.
 func (p *player) uid() types.UID { return types.UID(fmt.Sprint("u", p.Intn(15))) }
 
+// crowd is the number of the first of the other subjects, in a protected namespace.
+const crowd = 100
+
 func placeOf(uid types.UID) string {
 	n, _ := strconv.Atoi(string(uid[1:]))
+	if n >= crowd {
+		return "kube-system"
+	}
 	return places[max(0, n-10)]
 }
 
@@ -339,6 +346,14 @@ func (p *player) replace() {
 		r := p.row(uid, version, p.aliveIn(placeOf(uid)))
 		rows = append(rows, r.row())
 		p.model.take(r, before[uid], gap, p.now)
+	}
+	for i := range 80 {
+		if !p.crowded {
+			break
+		}
+		r := p.row(types.UID(fmt.Sprint("u", crowd+i)), p.version(), next.Layout)
+		rows = append(rows, r.row())
+		p.model.take(r, before[r.UID], gap, p.now)
 	}
 	p.harness.Replace(next, rows, p.now)
 }

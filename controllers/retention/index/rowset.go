@@ -103,7 +103,7 @@ func (s *rowSet) distance(from, to int) int {
 	return to - from
 }
 
-// all yields the rows in any order. Do not change the set during the iteration.
+// all yields the rows in the order of the hashes of their UIDs. Do not change the set during the iteration.
 func (s *rowSet) all(yield func(*FactRow) bool) {
 	for _, row := range s.slots {
 		if row != nil && !yield(row) {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,29 +52,17 @@ type drainRun struct {
 func (r drainRun) used() time.Duration { return r.cpu + r.server + r.store }
 
 // drains measures the same backlog in turns: with bare DELETE requests, with a watch beside them whose events are
-// discarded, and with Sunset. The order rotates because the API server slows down as its history grows. The median round is
-// reported. A bystander sends requests during each round.
+// discarded, and with Sunset. The median round is reported. A bystander sends requests during each round.
 func (l *environment) drains(ctx context.Context) error {
 	quiet, err := l.bystander(ctx, func(ctx context.Context) error { return pause(ctx, l.size.idle/2) })
 	if err != nil {
 		return err
 	}
-	var bare, seen, sunset []drainRun
-	ways := []struct {
-		runs  *[]drainRun
-		drain func(context.Context) (drainRun, error)
-	}{{&bare, l.drainBare}, {&seen, l.drainSeen}, {&sunset, l.drainWithSunset}}
-	for round := range l.size.rounds {
-		for i := range ways {
-			way := ways[(round+i)%len(ways)] // each way is first in one round
-			run, err := way.drain(ctx)
-			if err != nil {
-				return err
-			}
-			*way.runs = append(*way.runs, run)
-		}
+	runs, err := l.inTurns(ctx, l.drainBare, l.drainSeen, l.drainWithSunset)
+	if err != nil {
+		return err
 	}
-	l.addDrains(quiet, bare, seen, sunset)
+	l.addDrains(quiet, runs[0], runs[1], runs[2])
 	return nil
 }
 
@@ -95,14 +82,38 @@ func (l *environment) addDrains(quiet time.Duration, bare, seen, sunset []drainR
 		fmt.Sprintf("with bare DELETE %s, idle %s", milliseconds(median(bare, p99)), milliseconds(quiet)))
 }
 
+// inTurns drains the backlog in each way once in each round, and returns the runs of each way. The order changes, because the API server
+// slows down as its history grows. If there are twice as many rounds as ways, each way comes before each other one in half of them.
+func (l *environment) inTurns(ctx context.Context, ways ...func(context.Context) (drainRun, error)) ([][]drainRun, error) {
+	runs := make([][]drainRun, len(ways))
+	for round := range l.size.rounds {
+		for i := range ways {
+			way := (round + i) % len(ways)
+			if round/len(ways)%2 == 1 {
+				way = len(ways) - 1 - way
+			}
+			run, err := ways[way](ctx)
+			if err != nil {
+				return nil, err
+			}
+			runs[way] = append(runs[way], run)
+		}
+	}
+	return runs, nil
+}
+
 // median returns the median of a figure over all rounds.
-func median[T cmp.Ordered](runs []drainRun, figure func(drainRun) T) T {
+func median[T int | int64 | float64 | time.Duration](runs []drainRun, figure func(drainRun) T) T {
 	var values []T
 	for _, r := range runs {
 		values = append(values, figure(r))
 	}
 	slices.Sort(values)
-	return values[len(values)/2]
+	middle := len(values) / 2
+	if len(values)%2 == 0 {
+		return (values[middle-1] + values[middle]) / 2
+	}
+	return values[middle]
 }
 
 // drain measures how work drains the backlog of a namespace.

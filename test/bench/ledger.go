@@ -57,30 +57,24 @@ func (l *environment) ledgerDrains(ctx context.Context) error {
 	l.table.add("with a ledger, API calls for each deletion", fmt.Sprintf("%.3f", median(counted, calls)), fmt.Sprintf("without %.3f", median(plain, calls)))
 	writes := func(r drainRun) float64 { return float64(r.writes) / r.took.Seconds() }
 	l.table.add("writes of the ledger while it drains", fmt.Sprintf("%.1f/s", median(counted, writes)),
-		fmt.Sprintf("one for %.0f deletions", float64(n)/median(counted, func(r drainRun) float64 { return float64(max(r.writes, 1)) })))
+		fmt.Sprintf("one for %.0f deletions", perWrite(n, counted)))
 	l.table.add("with a ledger, Sunset's CPU for each deletion", fmt.Sprintf("%.2f ms", float64(median(counted, own))/float64(n)/1e6),
 		fmt.Sprintf("without %.2f ms", float64(median(plain, own))/float64(n)/1e6))
 	return nil
 }
 
-// drainsBeside lets Sunset drain the same backlog by policies with these fields more, in turns. It returns the runs of each. With two
-// rounds for each of them, each comes before and after each other one equally often.
+// perWrite returns for how many of n deletions a ledger is written once.
+func perWrite(n int, runs []drainRun) float64 {
+	return float64(n) / median(runs, func(r drainRun) float64 { return float64(max(r.writes, 1)) })
+}
+
+// drainsBeside lets Sunset drain the same backlog by policies with these fields more, in turns. It returns the runs of each.
 func (l *environment) drainsBeside(ctx context.Context, fields ...string) ([][]drainRun, error) {
-	runs := make([][]drainRun, len(fields))
-	for round := range l.size.rounds {
-		for i := range fields {
-			way := (round + i) % len(fields)
-			if round >= len(fields) { // the other way round
-				way = len(fields) - 1 - way
-			}
-			run, err := l.drainBy(ctx, drainPolicy+fields[way])
-			if err != nil {
-				return nil, err
-			}
-			runs[way] = append(runs[way], run)
-		}
+	var ways []func(context.Context) (drainRun, error)
+	for _, more := range fields {
+		ways = append(ways, func(ctx context.Context) (drainRun, error) { return l.drainBy(ctx, drainPolicy+more) })
 	}
-	return runs, nil
+	return l.inTurns(ctx, ways...)
 }
 
 // shareOf returns the rate of drains in percent of that of plain ones, in the median round. The machine's speed differs between rounds,

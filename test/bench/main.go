@@ -68,7 +68,7 @@ var (
 		images: 2_000, imageRounds: 3,
 		referred: 10_000, referring: 50_000, spares: 400, races: 400,
 		archived: 1_000_000, million: 1_000_000, millionDue: 100_000, millionPods: 200_000, namespaces: 2_000, settled: 5 * time.Second,
-		serverEnv: []string{"GOGC=30"}, // a million objects in a watch cache and as much garbage beside them would not fit into 24 GiB
+		serverEnv: []string{"GOGC=50"}, // a million objects in a watch cache and as much garbage beside them would not fit into 24 GiB
 		growth:    []int{1_000, 10_000, 100_000, 1_000_000}, policied: 12_000, growthBy: []int{1, 10, 100, 1_000}}
 	short = sizes{drain: 60, rounds: 1, ttlDefault: 20, ttlTuned: 100, standing: 300, lateness: 40, ahead: 5 * time.Second,
 		policies: 10, idle: time.Second,
@@ -87,7 +87,7 @@ func main() {
 	flags := flag.String("flags", "", "additional flags for Sunset, such as --max-in-flight=4, separated by spaces")
 	backlog := flag.Int("workloads", 0, "finished Workloads in scenario kueue, if not 50000; creating them takes most of its time")
 	atATime := flag.Int("images-at-a-time", agentInFlight, "concurrent image removals, bare and by the node agent")
-	rounds := flag.Int("rounds", 0, "rounds of each drain, if not 3")
+	rounds := flag.Int("rounds", 0, "rounds of each drain of Jobs; 0 for the default")
 	many := flag.Int("images", 0, "images on the node in scenario images, if not 2000")
 	pin := flag.Bool("pin", false, "run the API server and etcd on processor 0, and everything else on processor 1 (needs taskset)")
 	curves := flag.String("growth", "", "where scenario growth writes its results: NAME.json, and NAME.svg, the figure; empty to write nothing")

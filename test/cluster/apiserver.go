@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,8 +93,7 @@ func (c *Cluster) apiServer(component Component, etcd string) *server {
 				"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 				"--allow-privileged=true",
 			}
-			args = append(args, c.auditArgs(component)...)
-			return append(args, c.historyArgs()...)
+			return slices.Concat(args, c.auditArgs(component), c.historyArgs(), c.opts.APIServerArgs)
 		},
 	}
 }

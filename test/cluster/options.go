@@ -50,6 +50,9 @@ type Options struct {
 	// APIServerEnv are more environment variables of the API server, for example GOGC=30. All components have GOGC of this process.
 	APIServerEnv []string
 
+	// APIServerArgs come last on the command line of the API server, so that they override ours.
+	APIServerArgs []string
+
 	// EtcdArgs come last on etcd's command line, so that they override ours.
 	EtcdArgs []string
 

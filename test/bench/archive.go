@@ -90,7 +90,7 @@ func (l *environment) archiveDrains(ctx context.Context, s *stores.Store) error 
 		fmt.Sprintf("%d %% of without and %d %% of with a ledger, in the median round; rounds: %s, without: %s, with a ledger: %s",
 			shareOf(plain, archived), shareOf(counted, archived), rates(n, archived), rates(n, plain), rates(n, counted)))
 	l.table.add("with an archive, API calls for each deletion", fmt.Sprintf("%.3f", median(archived, calls)),
-		fmt.Sprintf("its listings included, and a write of its ledger for %.0f deletions; without %.3f", perWrite(n, archived), median(plain, calls)))
+		fmt.Sprintf("its listings included, and one write of its ledger for %.0f deletions; without %.3f", perWrite(n, archived), median(plain, calls)))
 	l.table.add("with an archive, Sunset's CPU for each deletion", each(archived, own),
 		fmt.Sprintf("without %s, with a ledger %s", each(plain, own), each(counted, own)))
 	l.table.add("with an archive, CPU of API server and etcd for each deletion", each(archived, server),

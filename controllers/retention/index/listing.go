@@ -64,7 +64,7 @@ func (x *Index) Replace(from Listing, rows []*FactRow, now time.Time) {
 	}
 	x.synced = true
 	x.rankAll()
-	for row := range x.eachRow {
+	for row := range x.rows.all {
 		x.setNextDue(row, now)
 	}
 	x.rebuild(time.Time{})
@@ -210,17 +210,6 @@ func (x *Index) eachPartition(visit func(*partition) bool) {
 	for _, here := range x.partitions {
 		for _, s := range here {
 			if !visit(s) {
-				return
-			}
-		}
-	}
-}
-
-// eachRow yields all rows, in an order in which many follow each other in memory.
-func (x *Index) eachRow(visit func(*FactRow) bool) {
-	for s := range x.eachPartition {
-		for _, row := range s.rows {
-			if !visit(row) {
 				return
 			}
 		}

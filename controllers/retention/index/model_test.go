@@ -347,13 +347,12 @@ func (p *player) replace() {
 		rows = append(rows, r.row())
 		p.model.take(r, before[uid], gap, p.now)
 	}
-	for i := range 80 {
-		if !p.crowded {
-			break
+	if p.crowded {
+		for i := range 80 {
+			r := p.row(types.UID(fmt.Sprint("u", crowd+i)), p.version(), next.Layout)
+			rows = append(rows, r.row())
+			p.model.take(r, before[r.UID], gap, p.now)
 		}
-		r := p.row(types.UID(fmt.Sprint("u", crowd+i)), p.version(), next.Layout)
-		rows = append(rows, r.row())
-		p.model.take(r, before[r.UID], gap, p.now)
 	}
 	p.harness.Replace(next, rows, p.now)
 }

@@ -31,7 +31,7 @@ func (x *Index) linkRanks(s *partition) {
 func (x *Index) rankAll() {
 	x.ranks = map[policy.RuleID]*ranks{}
 	x.followRankings()
-	for row := range x.eachRow {
+	for row := range x.rows.all {
 		x.rank(row, func([]types.UID) {})
 	}
 }

@@ -64,14 +64,15 @@ func (x *Index) copyRowsIn(namespaces sets.Set[string]) (rows []*FactRow) {
 	return rows
 }
 
-// visit visits the rows that are still in the index.
+// visit calls each for the rows that are still in the index.
 func (x *Index) visit(rows []*FactRow, each func(*FactRow)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var buffer [scanAtOnce]*FactRow
 	left := buffer[:0]
-	var current *partition     // of the last row
-	for _, row := range rows { // in a loop of its own, so that the processor loads many rows into its cache at the same time
+	var current *partition // of the last row
+	// A loop of its own lets the processor load many rows into its cache at the same time.
+	for _, row := range rows {
 		if p := row.partition; p != current {
 			if p != x.partition(p.partitionKey) {
 				continue

@@ -52,6 +52,7 @@ type harness struct {
 	statuses map[string]v1alpha1.ArchiveStatus
 	subjects map[types.UID]*subject
 	deleted  []string                          // names, in order
+	cached   []v1alpha1.RetentionArchive       // what the cache has; nil for all changes
 	unknown  map[string]any                    // fields of specs that this version does not know
 	unlisted error                             // why RetentionArchives cannot be listed
 	unlead   error                             // why this process does not lead
@@ -97,7 +98,7 @@ func inBubble(t *testing.T, test func(h *harness), before ...func(*harness)) {
 // begin starts a Manager, and end stops it. After that another one may begin.
 func (h *harness) begin() {
 	h.Manager = archives.New(archives.Options{
-		Cache: h, Client: writer{h: h}, Live: h, Objects: h.server, Leadership: h, Clock: clock.RealClock{},
+		Cache: cache{h}, Client: writer{h: h}, Live: h, Objects: h.server, Leadership: h, Clock: clock.RealClock{},
 		Open: func(_ context.Context, url string, credentials map[string][]byte) (archives.Store, error) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -271,10 +272,26 @@ func (h *harness) Check() error {
 func (h *harness) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.list(h.archives, list)
+}
+
+// cache plays an informer, whose watch may be behind.
+type cache struct{ *harness }
+
+func (c cache) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cached != nil {
+		return c.list(c.cached, list)
+	}
+	return c.list(c.archives, list)
+}
+
+func (h *harness) list(archives []v1alpha1.RetentionArchive, list client.ObjectList) error {
 	into := list.(*unstructured.UnstructuredList)
 	into.Items = nil
-	for i := range h.archives {
-		a := h.archives[i].DeepCopy()
+	for i := range archives {
+		a := archives[i].DeepCopy()
 		a.Status = *new(h.statuses[a.Name]).DeepCopy()
 		o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(a)
 		if err != nil {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -27,7 +26,6 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/archive"
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // Manager records objects in all RetentionArchives. It implements retention.Archive for the reconciler. Create it with New.
@@ -81,7 +79,7 @@ type Decider struct {
 const (
 	readEvery   = 5 * time.Second  // between two readings of the RetentionArchives
 	absentPause = time.Minute      // before another attempt, if the API server does not have the kind
-	readTimeout = 4 * time.Second  // of reading them from the cache, which waits for the first list
+	readTimeout = 4 * time.Second  // of reading them: the cache waits for the first list
 	removalsEnd = 22 * time.Second // how long to wait at the end for deletions in flight
 	finishTime  = 5 * time.Second  // of writing their results
 )
@@ -130,9 +128,8 @@ func (m *Manager) read(ctx context.Context) time.Duration {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.RetentionArchiveKind.Kind + "List"))
-	if err := m.Cache.List(ctx, list); err != nil {
+	archives, err := readFrom(ctx, m.Cache)
+	if err != nil {
 		log.FromContext(ctx).V(1).Info("RetentionArchives not read", "err", err.Error())
 		m.fail(fmt.Errorf("RetentionArchives cannot be read; check their CustomResourceDefinition and the permission to list and watch them: %w", err))
 		if meta.IsNoMatchError(err) {
@@ -141,7 +138,7 @@ func (m *Manager) read(ctx context.Context) time.Duration {
 		return readEvery
 	}
 	known := map[string]bool{}
-	for _, a := range parseAll(list.Items) {
+	for _, a := range archives {
 		known[a.Name] = true
 		m.workerOf(a).use(a)
 	}

@@ -4,12 +4,14 @@ package archives
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/archive/settings"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -21,6 +23,14 @@ type reading struct {
 	place   settings.Place
 	invalid error // why it cannot be used; nil if it can
 	shared  error // why spec.retain deletes nothing, because another one has the same url; nil if none has
+}
+
+// readFrom reads all RetentionArchives.
+func readFrom(ctx context.Context, c client.Reader) ([]reading, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.RetentionArchiveKind.Kind + "List"))
+	err := c.List(ctx, list)
+	return parseAll(list.Items), err
 }
 
 // parse reads a RetentionArchive. The error says which fields this version does not know: such a field could say how to encrypt.

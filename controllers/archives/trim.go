@@ -10,6 +10,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/metrics"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy/archive"
 )
 
@@ -38,6 +40,7 @@ const (
 // trimmer deletes from an archive what is older than spec.retain, a part in each tick.
 type trimmer struct {
 	*worker
+	permission permission
 	generation int64 // of the spec by which days were found
 	listed     time.Time
 	unlisted   error                // why the last listing failed
@@ -57,7 +60,7 @@ func (t *trimmer) trim(ctx context.Context, s spec, now time.Time) {
 		*t = trimmer{worker: t.worker, generation: s.object.Generation}
 		t.reportExpired(now)
 	}
-	if s.retention.Retain == 0 || !t.isCurrent() {
+	if s.retention.Retain == 0 {
 		return
 	}
 	if due := now.Sub(t.listed) >= trimEvery || t.truncated && len(t.days) == 0; due || len(t.days) > 0 {
@@ -67,7 +70,8 @@ func (t *trimmer) trim(ctx context.Context, s spec, now time.Time) {
 }
 
 func (t *trimmer) work(ctx context.Context, keep archive.Retention, due bool) {
-	if err := t.manager.mayRecord(ctx); err != nil {
+	t.permission = permission{}
+	if err := t.check(ctx); err != nil {
 		log.FromContext(ctx).V(1).Info("nothing deleted for spec.retain; Sunset retries", "archive", t.name, "why", err.Error())
 		return
 	}
@@ -78,7 +82,7 @@ func (t *trimmer) work(ctx context.Context, keep archive.Retention, due bool) {
 			return
 		}
 	}
-	for left := trimAtOnce; left > 0 && len(t.days) > 0 && t.isCurrent(); {
+	for left := trimAtOnce; left > 0 && len(t.days) > 0 && t.check(ctx) == nil; {
 		before := len(t.days[0].Names)
 		tried, err := t.deleteSome(ctx, left)
 		if len(t.days[0].Names) < before {
@@ -126,12 +130,44 @@ func (t *trimmer) reportExpired(now time.Time) {
 	}
 }
 
-// isCurrent reports whether the RetentionArchive still has the spec by which days were found, and no other one has its url.
-func (t *trimmer) isCurrent() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return !t.closed && t.invalid == nil && t.shared == nil && t.spec.object.Generation == t.generation
+// permission says whether objects may be deleted in a tick.
+type permission struct {
+	mu sync.Mutex
+	at time.Time // when the last answer of the API server arrived
+	no error     // why not; then not in this tick any more
 }
+
+// check returns an error unless the RetentionArchive has the spec by which days were found, and no other one has its url. The answer of
+// the API server is at most a second old: a cache could lack a new legal hold.
+func (t *trimmer) check(ctx context.Context) error {
+	p := &t.permission
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.no == nil && !preflight.Fresh(t.manager.Clock.Now(), p.at) {
+		p.no = t.checkNow(ctx)
+		p.at = t.manager.Clock.Now()
+	}
+	return p.no
+}
+
+func (t *trimmer) checkNow(ctx context.Context) error {
+	if err := t.manager.mayRecord(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	all, err := readFrom(ctx, t.manager.Live)
+	if err != nil {
+		return fmt.Errorf("read RetentionArchives: %w", err)
+	}
+	i := slices.IndexFunc(all, func(a reading) bool { return a.UID == t.uid && a.Generation == t.generation })
+	if i < 0 {
+		return errEdited
+	}
+	return cmp.Or(all[i].invalid, all[i].shared)
+}
+
+var errEdited = errors.New("the RetentionArchive was edited or deleted")
 
 // list finds what to delete next. It tries days again that the store refused to delete long ago.
 func (t *trimmer) list(ctx context.Context, keep archive.Retention, now time.Time) (err error) {
@@ -172,7 +208,7 @@ func (t *trimmer) deleteSome(ctx context.Context, most int) (tried int, err erro
 	deleted, failed := make([]bool, tried), atomic.Int32{}
 	for n, name := range day.Names[:tried] {
 		group.Go(func() error {
-			if ctx.Err() != nil || !t.isCurrent() {
+			if ctx.Err() != nil || t.check(ctx) != nil {
 				return ctx.Err()
 			}
 			err := t.deleteOne(ctx, name)

@@ -78,6 +78,38 @@ func TestRetainRespectsHolds(t *testing.T) {
 	}, retaining(func(a *v1alpha1.RetentionArchive, _ *bucket) { a.Spec.LegalHolds = []string{"segments/1999/12/28/"} }))
 }
 
+// TestRetainDoesNotRelyOnACache: a change that only the API server has ends the deletions within a second.
+func TestRetainDoesNotRelyOnACache(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*harness)
+		want   []string
+	}{
+		"a legal hold": {func(h *harness) {
+			h.archives[0].Generation, h.archives[0].Spec.LegalHolds = 2, []string{"segments/1999/12/28/"}
+		}, []string{"28", "30", "31"}},
+		"a longer retain": {func(h *harness) { h.archives[0].Generation, h.archives[0].Spec.Retain = 2, "30d" }, []string{"27", "28", "29", "30", "31"}},
+		"another archive there": {func(h *harness) {
+			younger := h.archives[0]
+			younger.Name, younger.UID = "younger", "uid-younger"
+			h.archives = append(h.archives, younger)
+		}, []string{"27", "28", "29", "30", "31"}},
+		"deleted": {func(h *harness) { h.archives = nil }, []string{"27", "28", "29", "30", "31"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(h *harness) {
+				bubble.Pass(time.Minute)
+				expect.Equal(t, "segments while the cache is behind", []string{"27", "28", "29", "30", "31"}, h.left(archive.SegmentPrefix))
+				h.set(func() { h.cached = nil })
+				bubble.Pass(2 * time.Hour)
+				expect.Equal(t, "segments", test.want, h.left(archive.SegmentPrefix))
+			}, retaining(), func(h *harness) {
+				h.cached = slices.Clone(h.archives)
+				test.change(h)
+			})
+		})
+	}
+}
+
 func TestStoreRefusesToDelete(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		bubble.Pass(20 * time.Second)

@@ -136,8 +136,13 @@ var archiveTable = map[string]Mutant{
 	},
 	"archive: retain applies to the records of another archive with the url": {
 		File: "controllers/archives/trim.go", Test: "./controllers/archives TestArchivesThatShareAURL",
-		Old: "t.invalid == nil && t.shared == nil &&",
-		New: "t.invalid == nil &&",
+		Old: "cmp.Or(all[i].invalid, all[i].shared)",
+		New: "all[i].invalid",
+	},
+	"archive: a legal hold that only the API server has does not count": {
+		File: "controllers/archives/trim.go", Test: "./controllers/archives TestRetainDoesNotRelyOnACache",
+		Old: "readFrom(ctx, t.manager.Live)",
+		New: "readFrom(ctx, t.manager.Cache)",
 	},
 	"archive: a malformed recipient is valid": {
 		File: "policy/archive/settings/settings.go", Test: "./policy/archive/settings TestLoad",

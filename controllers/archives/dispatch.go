@@ -152,6 +152,7 @@ func (w *worker) putBack(r *request) {
 	r.underway = false
 	if r.candidate == nil { // only expected, or withdrawn
 		delete(w.requests, r.target.UID)
+		r.readyLater()
 		return
 	}
 	w.queue(r)

@@ -58,6 +58,37 @@ func TestAllSubjectsOfAnOwnerBecomeReady(t *testing.T) {
 	})
 }
 
+// TestOtherSettingsForAnOwnerDoNotLoseItsSubjects: rules with different settings record the same owner, one after the other.
+func TestOtherSettingsForAnOwnerDoNotLoseItsSubjects(t *testing.T) {
+	for name, withdrawn := range map[string]bool{"both stay": false, "the first is withdrawn": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(h *harness) {
+				all := h.members(h.rule("a"), "job", "x", "y")
+				other := h.rule("b", withPods)
+				other.Kind, other.Owner = pods, true
+				all[1].intent.Rule = other
+				for range 3 { // they are evaluated again
+					for _, m := range all {
+						if o := h.Record(m.intent, m.job, m); o != nil {
+							t.Errorf("not recorded: %v", o.Err)
+						}
+					}
+				}
+				if withdrawn {
+					h.Withdraw(all[0].intent)
+				}
+				bubble.Pass(10 * retryAfter)
+				expect.Equal(t, "x is ready", !withdrawn, all[0].ready == 1)
+				expect.Equal(t, "y is ready", 1, all[1].ready)
+				_ = h.Record(all[1].intent, all[1].job, all[1])
+				bubble.Pass(10 * retryAfter)
+				receipt, _ := h.Lookup(all[1].intent, all[1].job)
+				expect.Equal(t, "recorded with the settings of y", true, receipt.Covers(all[1].job, other))
+			})
+		})
+	}
+}
+
 // TestRecordOfAnOwnerHasTheSubject: the record has each Pod that garbage collection deletes along, also one that lost its label.
 func TestRecordOfAnOwnerHasTheSubject(t *testing.T) {
 	inBubble(t, func(h *harness) {

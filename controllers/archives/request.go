@@ -19,6 +19,7 @@ type request struct {
 	intent     policy.Intent
 	candidate  retention.Candidate // nil if only this process expects the deletion
 	others     []waiting           // other subjects with the same owner, if that is the target
+	later      []waiting           // the same, but their rules have other settings: they ask again when this request ends
 	recorded   *policy.Rule        // that the record names
 	recipients []string            // of the segment that has the record
 	began      time.Time           // from then on the dependents, Events and logs in the record were read
@@ -39,8 +40,7 @@ type waiting struct {
 
 // join has a subject wait for a request, beside others.
 func (r *request) join(i policy.Intent, c retention.Candidate) {
-	if r.candidate != nil && r.intent.Subject.UID != i.Subject.UID {
-		r.leave(i.Subject.UID)
+	if r.leave(i.Subject.UID); r.candidate != nil {
 		r.others = append(r.others, waiting{r.intent, r.candidate})
 	}
 	r.intent, r.candidate = i, c
@@ -48,7 +48,8 @@ func (r *request) join(i policy.Intent, c retention.Candidate) {
 
 // leave has a subject no longer wait.
 func (r *request) leave(subject types.UID) {
-	r.others = slices.DeleteFunc(r.others, func(o waiting) bool { return o.intent.Subject.UID == subject })
+	about := func(o waiting) bool { return o.intent.Subject.UID == subject }
+	r.others, r.later = slices.DeleteFunc(r.others, about), slices.DeleteFunc(r.later, about)
 	if r.candidate == nil || r.intent.Subject.UID != subject {
 		return
 	}
@@ -63,7 +64,7 @@ func (r *request) candidates() (all []retention.Candidate) {
 	if r.candidate != nil {
 		all = append(all, r.candidate)
 	}
-	for _, o := range r.others {
+	for _, o := range slices.Concat(r.others, r.later) {
 		all = append(all, o.candidate)
 	}
 	return all

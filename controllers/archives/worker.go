@@ -147,6 +147,12 @@ func (w *worker) record(i policy.Intent, t policy.Target, c retention.Candidate)
 		return nil
 	}
 	r := w.requests[t.UID]
+	if r != nil && r.target.Is(t) && !r.same(t, i.Rule.Archive) {
+		if r.leave(i.Subject.UID); r.candidate != nil {
+			r.later = append(r.later, waiting{i, c})
+			return nil
+		}
+	}
 	if r == nil || !r.same(t, i.Rule.Archive) {
 		r = w.enqueue(i, t)
 	}
@@ -168,7 +174,7 @@ func (w *worker) record(i policy.Intent, t policy.Target, c retention.Candidate)
 func (w *worker) enqueue(i policy.Intent, t policy.Target) *request {
 	r := &request{key: w.keyOf(t, i.Rule.Archive), target: t, intent: i}
 	r.after, r.err = w.history.next(t.UID, w.manager.Clock.Now())
-	if old := w.requests[t.UID]; old != nil && !old.target.Is(t) {
+	if old := w.requests[t.UID]; old != nil {
 		old.leave(i.Subject.UID)
 		old.readyLater()
 	}
@@ -201,6 +207,7 @@ func (w *worker) withdraw(i policy.Intent) {
 	if r := w.requests[uid]; r != nil {
 		if r.leave(i.Subject.UID); r.candidate == nil && !r.underway {
 			delete(w.requests, uid)
+			r.readyLater()
 		}
 	}
 }

@@ -50,6 +50,7 @@ type harness struct {
 	recorded     func(*object) // called when an object is evaluated that has an entry; nil for none
 	observations int
 	takes        time.Duration   // duration of a DELETE
+	reading      time.Duration   // duration of a read
 	unreadable   bool            // Observe fails
 	doubt        error           // result of check
 	deposed      error           // result of Check: why this process does not lead
@@ -91,7 +92,7 @@ func (w *harness) begin(identity string) {
 	})
 	w.stopped, w.opened, w.ended = make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	w.archives = archives{harness: w, settled: map[string]bool{}}
-	w.Decider = ledgers.Decider{Knows: w.knows, Changed: w.report, Stopped: w.stopped, Check: w.check, Archives: &w.archives}
+	w.Decider = ledgers.Decider{Known: func() func(types.UID) bool { return w.knows }, Changed: w.report, Stopped: w.stopped, Check: w.check, Archives: &w.archives}
 	ctx, cancel := context.WithCancel(log.IntoContext(w.Context(), logr.Discard()))
 	w.cancel = cancel
 	office, opened := w.Manager, w.opened
@@ -317,6 +318,7 @@ func (w *harness) names() (names []string) {
 
 // Observe implements ledgers.Objects.
 func (w *harness) Observe(_ context.Context, t policy.Target) (ledger.Observation, error) {
+	time.Sleep(w.reading)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.observations++

@@ -65,8 +65,8 @@ type Leadership interface {
 
 // Decider connects a Manager to the reconciler. It is set before Start.
 type Decider struct {
-	Knows   func(types.UID) bool // reports whether an object may still be decided about
-	Changed func()               // called when counters or errors have changed
+	Known   func() func(types.UID) bool // returns a function that reports whether an object may still be decided about
+	Changed func()                      // called when counters or errors have changed
 	// Check returns why nothing may be deleted now. It is called before anything is recorded: with a wrong clock, deletions
 	// would stop counting against limits too early.
 	Check   func(context.Context) error

@@ -67,7 +67,8 @@ func (w *worker) mayReturn() func(types.UID) bool {
 			owners[r.owner.UID] = true
 		}
 	}
-	return func(uid types.UID) bool { return owners[uid] || w.manager.Knows(uid) }
+	known := w.manager.Known()
+	return func(uid types.UID) bool { return owners[uid] || known(uid) }
 }
 
 // readLedger reads the ledger. It is not an error if the ledger does not exist, unless it must.

@@ -247,7 +247,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		return err
 	}
 	ledgerManager.Decider = ledgers.Decider{
-		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: archiveManager.Done(), Check: check, Archives: archiveManager,
+		Known: reconciler.Known, Changed: reporter.Changed, Stopped: archiveManager.Done(), Check: check, Archives: archiveManager,
 	}
 	archiveManager.Decider = archives.Decider{Expected: reconciler.Expected, Stopped: reconciler.Done(), Check: check}
 	reporter.State, reporter.Ledgers, reporter.Archives = reconciler, ledgerManager, archiveManager

@@ -4,6 +4,7 @@ package retention
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -195,14 +196,18 @@ func (r *Reconciler) Began() bool {
 	return r.leads
 }
 
-// Knows reports whether a subject of any kind is in an index. It may still be there for a moment after its deletion.
-func (r *Reconciler) Knows(uid types.UID) bool {
-	for _, k := range r.Kinds() {
-		if _, known := k.Index.Subject(uid); known {
-			return true
-		}
+// Known returns a function that reports whether a subject of any kind that is watched now is in an index. It may still be there for a
+// moment after its deletion.
+func (r *Reconciler) Known() func(types.UID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var indexes []*index.Index
+	for _, w := range r.kinds {
+		indexes = append(indexes, w.index)
 	}
-	return false
+	return func(uid types.UID) bool {
+		return slices.ContainsFunc(indexes, func(x *index.Index) bool { _, known := x.Subject(uid); return known })
+	}
 }
 
 // KindState is the state of one kind.

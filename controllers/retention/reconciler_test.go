@@ -38,6 +38,16 @@ func TestRemovedExactlyWhenDue(t *testing.T) {
 }
 
 // TestPreflightPrefetches: half a second before a subject is due, and only once at a time.
+// TestKnown: a ledger asks about tens of thousands of subjects while it holds its lock, so only the indexes are asked.
+func TestKnown(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.listed(row("x", w.began))
+		known := w.Known()
+		expect.Equal(t, "known", []bool{true, false}, []bool{known("uid-x"), known("uid-y")})
+		expect.Equal(t, "allocations", 0.0, testing.AllocsPerRun(100, func() { known("uid-y") }))
+	})
+}
+
 func TestPreflightPrefetches(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var read []string

@@ -81,7 +81,7 @@ func (d *day) start(skew time.Duration) *process {
 	})
 	check := func(context.Context) error { return p.preflightError() }
 	p.ledgers.Decider = ledgers.Decider{
-		Knows: p.reconciler.Knows, Changed: p.nudge, Stopped: p.archives.Done(), Check: check, Archives: p.archives,
+		Known: p.reconciler.Known, Changed: p.nudge, Stopped: p.archives.Done(), Check: check, Archives: p.archives,
 	}
 	p.archives.Decider = archives.Decider{Expected: p.reconciler.Expected, Stopped: p.reconciler.Done(), Check: check}
 	ctx, cancel := context.WithCancel(log.IntoContext(d.Context(), logr.Discard()))

@@ -21,6 +21,7 @@ type archives struct {
 	settings *policy.Archive // of rules; nil for none
 	settled  map[string]bool // by archive and name: whether the object is gone
 	down     error           // why nothing can be written
+	slow     time.Duration   // to write what a read has shown
 	waiting  []func()        // for results to be written
 	gone     []string        // names
 }
@@ -35,6 +36,7 @@ func (w *harness) archiving() *policy.Policy {
 
 // Settled implements ledgers.Archives.
 func (a *archives) Settled(_ context.Context, archive string, targets map[policy.Target]bool) error {
+	time.Sleep(a.slow)
 	a.harness.mu.Lock()
 	defer a.harness.mu.Unlock()
 	for t, gone := range targets {
@@ -111,6 +113,66 @@ func TestDoubtOfRulesThatArchive(t *testing.T) {
 		expect.Equal(t, "settled at last", 3, len(w.archives.settled))
 	}, func(w *harness) {
 		w.ledgerOf("p", "gone uid-gone 1", "kept uid-kept 1", "changed uid-changed 1")
+	})
+}
+
+// TestDeletionThatFailsWhileAnArchiveIsWritten stays in doubt, even if a read has shown that the object is gone: the archive has no result.
+func TestDeletionThatFailsWhileAnArchiveIsWritten(t *testing.T) {
+	inBubble(t, func(w *harness) {
+		w.set(func() {
+			w.reading, w.takes, w.archives.slow = time.Second, 5*time.Second, 10*time.Second
+			w.answer = func(*object) *retention.Outcome {
+				return &retention.Outcome{Result: retention.Failed, Err: errLost, Unsure: true}
+			}
+			w.objects["uid-busy"] = &object{harness: w, namespace: "team-a", name: "busy", version: 1}
+		})
+		w.use(w.archiving()) // now the reads begin
+		w.objects["uid-busy"].Ready()
+		bubble.Pass(100 * time.Millisecond)
+		w.forget("busy")
+		settled := 0
+		for range 600 {
+			bubble.Pass(time.Second)
+			w.set(func() { settled = len(w.archives.settled) })
+			if n := int(w.stored("uid-p").Total.Gone); n > settled {
+				t.Fatalf("%d objects are counted as gone, and the archive has %d results", n, settled)
+			}
+		}
+		w.is(0, 2)
+	}, func(w *harness) { w.ledgerOf("p", "busy uid-busy 1", "gone uid-gone 1") })
+}
+
+// TestAnswersThatArchivesDelayKeepLaterRequests: when the answer about an earlier version comes, the next one waits already.
+func TestAnswersThatArchivesDelayKeepLaterRequests(t *testing.T) {
+	inBubble(t, func(w *harness) {
+		const n = 310 // more than may be recorded and not sent
+		w.answer = func(o *object) *retention.Outcome {
+			if o.version == 1 && o.name != "next-0" {
+				return &retention.Outcome{Result: retention.Gone}
+			}
+			return nil
+		}
+		w.use(w.archiving())
+		w.add("team-a", "job-", n, 0)
+		answer := func() {
+			bubble.Pass(5 * time.Second)
+			var all []func()
+			w.set(func() { all, w.archives.waiting = w.archives.waiting, nil })
+			for _, then := range all {
+				then()
+			}
+		}
+		bubble.Pass(5 * time.Second)
+		for i := range n {
+			w.change(fmt.Sprint("job-", i), func(*object) {})
+		}
+		for range 5 {
+			answer()
+		}
+		expect.Equal(t, "deleted", n, len(w.names()))
+		w.add("team-a", "next-", 1, 0)
+		answer()
+		expect.Equal(t, "deleted afterwards", n+1, len(w.names()))
 	})
 }
 

@@ -116,8 +116,8 @@ func (w *worker) observe(ctx context.Context, doubtful []ledger.Entry) (observed
 	return observed, reads, unread
 }
 
-// settle has archives write what reads have shown of the targets of rules that archive. It removes those that were not written: their
-// entries stay doubtful.
+// settle has archives write what reads have shown of the targets of rules that archive. It removes the entries that would not end, and
+// those that were not written: they stay doubtful.
 func (w *worker) settle(ctx context.Context, observed map[ledger.Entry]ledger.Observation, began time.Time) (unwritten error) {
 	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
@@ -130,7 +130,8 @@ func (w *worker) settle(ctx context.Context, observed map[ledger.Entry]ledger.Ob
 	return unwritten
 }
 
-// archived returns which targets of entries that would end are gone, by the RetentionArchive of their rules.
+// archived returns which targets of entries that would end are gone, by the RetentionArchive of their rules. It removes other entries:
+// a DELETE under way could end while an archive writes, and the entry would end without a result in the archive.
 func (w *worker) archived(observed map[ledger.Entry]ledger.Observation, began time.Time) map[string]map[policy.Target]bool {
 	if w.manager.Archives == nil {
 		return nil
@@ -140,6 +141,7 @@ func (w *worker) archived(observed map[ledger.Entry]ledger.Observation, began ti
 	all := map[string]map[policy.Target]bool{}
 	for e, observation := range observed {
 		if !w.machine.WouldEnd(e, observation, began) {
+			delete(observed, e)
 			continue
 		}
 		to := w.archiveOf(e.Rule)

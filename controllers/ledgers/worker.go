@@ -288,7 +288,8 @@ func (w *worker) answered(i policy.Intent, t policy.Target, answer ledger.Delete
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.machine.Answered(t, answer)
-	if r := w.requests[i.Subject.UID]; r != nil && !w.machine.IsOpen(t) {
+	// The answer can come after the next request of the subject: an archive writes its result first.
+	if r := w.requests[i.Subject.UID]; r != nil && r.isConfirmed() && r.recorded.entry.Is(t) && !w.machine.IsOpen(t) {
 		w.drop(r)
 	}
 	w.ends(w.manager.Clock.Now())

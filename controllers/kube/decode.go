@@ -5,6 +5,7 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,13 +52,19 @@ type decoder struct {
 	knows func(s policy.Subject, l *index.Columns) bool // whether a subject needs no evaluation; nil if all need one
 
 	mu    sync.Mutex // not held during an evaluation, so that setRules does not wait for one
-	rules *keptRules
-	json  func() *engine.Decoder
+	rules *decoderRules
 
 	one       sync.Mutex // held for one object: the ending watch, the next listing and the end of the source may overlap
 	closed    bool
 	evaluator *engine.Evaluator
 	identity  *engine.Decoder // reads only the identity of a subject
+}
+
+// decoderRules is the rules for objects of all namespaces.
+type decoderRules struct {
+	retention.RuleSet
+	json func() *engine.Decoder
+	kept map[string]*keptRules // by namespace, "" for those without rules of their own; only some
 }
 
 // newDecoder returns a decoder, which owns the evaluator from then on.
@@ -69,16 +76,35 @@ func newDecoder(q retention.RuleSet, e *engine.Evaluator, a *evaluationBudget) *
 
 // setRules sets the rules for later objects. An evaluation in progress continues with the earlier rules.
 func (d *decoder) setRules(q retention.RuleSet) {
-	rules, json := newKeptRules(q), decoderOf(q)
+	rules := &decoderRules{q, decoderOf(q), map[string]*keptRules{}}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.rules, d.json = rules, json
+	if d.rules != nil {
+		maps.Copy(rules.kept, d.rules.kept)
+		maps.DeleteFunc(rules.kept, func(namespace string, a *keptRules) bool { return !a.isFor(q, namespace) })
+	}
+	d.rules = rules
 }
 
-func (d *decoder) currentRules() (*keptRules, func() *engine.Decoder) {
+func (d *decoder) currentRules() *decoderRules {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.rules, d.json
+	return d.rules
+}
+
+// keptRules returns the part of rules that objects of a namespace keep.
+func (d *decoder) keptRules(rules *decoderRules, namespace string) *keptRules {
+	if _, own := rules.In[namespace]; !own {
+		namespace = ""
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := rules.kept[namespace]
+	if a == nil {
+		a = newKeptRules(rules.Only(namespace))
+		rules.kept[namespace] = a
+	}
+	return a
 }
 
 // close releases the evaluator. Later reads return errClosed.
@@ -117,13 +143,13 @@ func (d *decoder) Deleted(data []byte) (listwatch.Object, error) {
 func (d *decoder) object(data []byte) (*observation, error) {
 	d.one.Lock()
 	defer d.one.Unlock()
-	rules, json := d.currentRules()
-	return d.observed(data, json(), rules)
+	rules := d.currentRules()
+	return d.observed(data, rules.json(), rules)
 }
 
 var noColumns = index.NewColumns()
 
-func (d *decoder) observed(data []byte, with *engine.Decoder, rules *keptRules) (*observation, error) {
+func (d *decoder) observed(data []byte, with *engine.Decoder, rules *decoderRules) (*observation, error) {
 	if d.closed {
 		return nil, errClosed
 	}
@@ -135,7 +161,7 @@ func (d *decoder) observed(data []byte, with *engine.Decoder, rules *keptRules) 
 }
 
 // observe evaluates rules on an object. If they are nil, it evaluates none.
-func (d *decoder) observe(object map[string]any, rules *keptRules) (*observation, error) {
+func (d *decoder) observe(object map[string]any, rules *decoderRules) (*observation, error) {
 	// The kind of a metadata-only response is PartialObjectMetadata; the rules read the kind of the object.
 	object["apiVersion"], object["kind"] = d.kind.GroupVersion().String(), d.kind.Kind
 	if engine.IsMirror(object) {
@@ -157,7 +183,7 @@ func (d *decoder) observe(object map[string]any, rules *keptRules) (*observation
 		return &observation{version: &subject.ResourceVersion}, nil
 	}
 	if d.keeps && len(asked.Rules) > 0 {
-		kept, err := rules.keep(subject.ResourceVersion, object)
+		kept, err := d.keptRules(rules, subject.Namespace).keep(subject.ResourceVersion, object)
 		return &observation{row: index.NewFactRow(subject, noColumns), kept: kept}, err
 	}
 	row, _ := d.budget.evaluate(d.evaluator, rules.RuleSet, subject, object)

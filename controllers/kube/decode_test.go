@@ -4,6 +4,7 @@ package kube_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -48,6 +49,40 @@ func TestDecodeAnObject(t *testing.T) {
 	if err := row.Facts()[1].Err; err == nil || !strings.Contains(err.Error(), "no such key: failed") {
 		t.Errorf("error of the second rule: %v", err)
 	}
+}
+
+// TestKeptObjectsHaveOnlyTheRulesOfTheirNamespace: an object that does not change must not keep all rules of the time when it was read.
+func TestKeptObjectsHaveOnlyTheRulesOfTheirNamespace(t *testing.T) {
+	c := fixture.Compiler(t)
+	e := c.NewEvaluator(t.Context())
+	t.Cleanup(e.Close)
+	rule := func(expression string) []*engine.Program {
+		return []*engine.Program{compile(t, c, fixture.Jobs, eligible(expression))}
+	}
+	everywhere := rule("true")
+	in := func(namespace, expression string) retention.RuleSet {
+		return retention.NewRuleSet(fixture.Jobs, everywhere, map[string][]*engine.Program{namespace: rule(expression)})
+	}
+	q := in("team-a", "object.status.succeeded == 1")
+	d := kube.NewDecoder(q, e)
+	first, rules, err := d.Keep(job)
+	expect.NoError(t, err)
+	expect.Equal(t, "rules", 2, len(rules.About("team-a").Rules))
+
+	other := q
+	other.In = maps.Clone(q.In)
+	other.In["team-b"] = in("team-b", "object.status.succeeded == 2").In["team-b"]
+	d.SetRules(other)
+	second, rules, err := d.Keep(job)
+	expect.NoError(t, err)
+	expect.Equal(t, "namespaces", 1, len(rules.In))
+	expect.Equal(t, "shared after a change in another namespace", true, first == second)
+
+	d.SetRules(in("team-a", "object.status.succeeded == 3"))
+	third, rules, err := d.Keep(job)
+	expect.NoError(t, err)
+	expect.Equal(t, "shared after a change in the namespace", false, first == third)
+	expect.Equal(t, "rules after a change in the namespace", 2, len(rules.About("team-a").Rules))
 }
 
 func TestDecodeFlags(t *testing.T) {

@@ -79,6 +79,16 @@ func (d Decoder) Deleted(data string) (*index.FactRow, error) {
 	return o.(*observation).row, nil
 }
 
+// Keep returns the rules that the kept object of an object has. The first result is equal for objects that share them.
+func (d Decoder) Keep(data string) (shared any, rules retention.RuleSet, err error) {
+	d.keeps = true
+	o, err := d.object([]byte(data))
+	if err != nil {
+		return nil, retention.RuleSet{}, err
+	}
+	return o.kept.rules, o.kept.rules.RuleSet, nil
+}
+
 // Close closes the decoder.
 func (d Decoder) Close() { d.close() }
 

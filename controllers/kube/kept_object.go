@@ -21,14 +21,19 @@ type keptObject struct {
 	rules   *keptRules // nil if the results depend on the object alone; then text is empty
 }
 
-// keptRules is the rules for objects. A kept object is evaluated again with the same rules, because only the fields that those rules
-// read were kept.
+// keptRules is the rules for the objects of a namespace. A kept object is evaluated again with the same rules, because only the fields
+// that those rules read were kept.
 type keptRules struct {
-	retention.RuleSet
-	json func() *engine.Decoder // of what is kept; the caller holds the lock of the reevaluator
+	retention.RuleSet                        // without those of other namespaces, which change at other times
+	json              func() *engine.Decoder // of what is kept; the caller holds the lock of the reevaluator
 }
 
 func newKeptRules(q retention.RuleSet) *keptRules { return &keptRules{q, decoderOf(q)} }
+
+// isFor reports whether a set has the same rules for the objects of a namespace.
+func (a *keptRules) isFor(q retention.RuleSet, namespace string) bool {
+	return a.Everywhere.Layout == q.Everywhere.Layout && a.About(namespace).Layout == q.About(namespace).Layout
+}
 
 // decoderOf returns a func that makes a decoder for what rules read when it is first called: rules can change often between
 // objects.

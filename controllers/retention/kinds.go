@@ -145,9 +145,10 @@ func (r *Reconciler) ask(w *watchedKind, q RuleSet) {
 	w.beyond.Store(q.ReadsReferences())
 	switch {
 	case w.current.answers(q):
+		w.current.setRules(q)
 		w.pending.stop()
 		w.pending = nil
-	case w.pending.answers(q), w.pending.setRules(q):
+	case w.pending.setRules(q), w.pending.answers(q):
 	case w.current.setRules(q):
 		w.pending.stop()
 		w.pending = nil

@@ -75,12 +75,16 @@ func (f *listing) stop() {
 // answers reports whether the rows have the facts of all rules, or will have them once namespaces are listed again.
 func (f *listing) answers(q RuleSet) bool { return f != nil && f.rules.answers(q) }
 
-// setRules sets the rules of single namespaces. It reports false if the listing cannot evaluate them.
+// setRules sets the rules of single namespaces, also if the listing answers more than they ask: a rule that no longer exists must not
+// use up the time of its namespace. It reports false if the listing cannot evaluate them.
 func (f *listing) setRules(q RuleSet) bool {
 	if f == nil || !f.rules.answersEverywhere(q) {
 		return false
 	}
-	namespaces := f.rules.unanswered(q)
+	namespaces := append(f.rules.unanswered(q), f.rules.surplus(q)...)
+	if len(namespaces) == 0 {
+		return true
+	}
 	asks := f.rules.with(q, namespaces)
 	if source, ok := f.source.(Relister); !ok || !source.SetRules(asks) {
 		return false
@@ -88,7 +92,10 @@ func (f *listing) setRules(q RuleSet) bool {
 	f.rules = asks
 	f.listing.Layouts = maps.Clone(f.listing.Layouts)
 	for _, namespace := range namespaces {
-		delete(f.listing.Layouts, namespace)
+		asked, rows := asks.In[namespace].Layout, f.listing.Layouts[namespace]
+		if delete(f.listing.Layouts, namespace); asked != nil && rows != nil && rows.Covers(asked) {
+			f.listing.Layouts[namespace] = asked
+		}
 	}
 	f.wake.Send()
 	return true

@@ -274,6 +274,30 @@ func TestListingIsNotRepeatedForAnsweredRules(t *testing.T) {
 	})
 }
 
+// TestRulesOfDeletedPoliciesAreNotEvaluated: they would use up the evaluation time of their namespace, and memory.
+func TestRulesOfDeletedPoliciesAreNotEvaluated(t *testing.T) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		x := row("x", w.began)
+		s := w.listed(x)
+		s.holds(x)
+		in := func(namespace string) int { return len(s.asked().In[namespace].Rules) }
+		w.use(fixture.Rule("a"), own("team-a", "b"), own("team-a", "c"), own("team-b", "b"))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "rules with those for all namespaces", []int{3, 2}, []int{in("team-a"), in("team-b")})
+		w.use(fixture.Rule("a"), own("team-a", "c"), own("team-b", "b"))
+		expect.Equal(t, "after a policy is deleted", []int{2, 2}, []int{in("team-a"), in("team-b")})
+		w.use(fixture.Rule("a"), fixture.Rule("z"), own("team-a", "c")) // the last one of team-b, while a new listing begins
+		expect.Equal(t, "in the new listing", []int{3, 0}, []int{len(w.source(1).asked().In["team-a"].Rules), len(w.source(1).asked().In) - 1})
+		w.use(fixture.Rule("a"))
+		expect.Equal(t, "namespaces with rules", 0, len(s.asked().In))
+		x.ResourceVersion = "7"
+		s.apply(x)
+		w.use(fixture.Rule("a"), own("team-a", "b"))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "has facts of a policy that is created again", true, w.has(own("team-a", "b")))
+	})
+}
+
 func TestPendingListingIsNotBegunAgain(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))

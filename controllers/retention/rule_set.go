@@ -65,6 +65,15 @@ func (a NamespaceRules) and(own []*engine.Program) NamespaceRules {
 	return NamespaceRules{Rules: slices.Concat(a.Rules, own), Layout: a.Layout.And(keys...), selection: engine.NewSelection(own)}
 }
 
+// Only returns the rules for the subjects of one namespace, without those of others.
+func (q RuleSet) Only(namespace string) RuleSet {
+	own, ok := q.In[namespace]
+	if q.In = nil; ok {
+		q.In = map[string]NamespaceRules{namespace: own}
+	}
+	return q
+}
+
 // About returns the rules for a subject in a namespace, "" for cluster-scoped subjects.
 func (q RuleSet) About(namespace string) NamespaceRules {
 	if own, ok := q.In[namespace]; ok {
@@ -114,6 +123,18 @@ func (q RuleSet) unanswered(o RuleSet) []string {
 	return names
 }
 
+// surplus returns the namespaces with rules that another set does not have there.
+func (q RuleSet) surplus(o RuleSet) []string {
+	var names []string
+	for namespace, in := range q.In {
+		wanted := o.About(namespace).Layout
+		if slices.ContainsFunc(in.Rules[len(q.Everywhere.Rules):], func(r *engine.Program) bool { return !wanted.Has(r.Key()) }) {
+			names = append(names, namespace)
+		}
+	}
+	return names
+}
+
 func (q RuleSet) answers(o RuleSet) bool {
 	return q.answersEverywhere(o) && len(q.unanswered(o)) == 0
 }
@@ -126,7 +147,9 @@ func (q RuleSet) with(o RuleSet, namespaces []string) RuleSet {
 		own := slices.DeleteFunc(slices.Clone(o.In[namespace].Rules), func(r *engine.Program) bool {
 			return q.Everywhere.Layout.Has(r.Key())
 		})
-		q.In[namespace] = q.Everywhere.and(own)
+		if delete(q.In, namespace); len(own) > 0 {
+			q.In[namespace] = q.Everywhere.and(own)
+		}
 	}
 	return q
 }

@@ -166,11 +166,13 @@ func isShown(status v1alpha1.RetentionPolicyStatus, p *policy.Policy) bool {
 		(status.ObservedGeneration == p.Generation || pending.Hash == p.ApprovalHash())
 }
 
-// statusOf returns the status of a policy as written. An invalid status counts as empty.
+// statusOf returns the status of a policy as written. An invalid status counts as empty, and as that of another generation, so that no
+// mark from before counts.
 func statusOf(object *unstructured.Unstructured) (status v1alpha1.RetentionPolicyStatus) {
-	if written, ok, _ := unstructured.NestedMap(object.Object, "status"); ok {
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status) != nil {
-			return v1alpha1.RetentionPolicyStatus{} // a part of it could allow deletions
+	if written, ok := object.Object["status"]; ok {
+		fields, _ := written.(map[string]any)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &status); err != nil || fields == nil {
+			return v1alpha1.RetentionPolicyStatus{ObservedGeneration: -1} // a part of it could allow deletions
 		}
 	}
 	return status

@@ -320,6 +320,20 @@ func TestLeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 	}
 }
 
+// TestLeaderThatStartsBelievesNoMarkIfItCannotReadTheStatus: a field that another version wrote may have distrusted it.
+func TestLeaderThatStartsBelievesNoMarkIfItCannotReadTheStatus(t *testing.T) {
+	s := newServer()
+	s.policy("p", marking("Enforce", "finished(object)"))
+	s.sync()
+	s.edit("p", func(p *unstructured.Unstructured) { p.Object["status"] = map[string]any{"rules": "of another version"} })
+	l := newUnreadHarness(t, s)
+	l.reconcile()
+	l.namespace("team-a", nil)
+	if got := l.snapshot().Effective(jobs, "team-a").Rules[0].MarksSince; !got.Equal(s.clock.Now()) {
+		t.Errorf("marks count since %s, want now", got)
+	}
+}
+
 // TestSnapshotWaitsForPolicyStatuses, because the statuses say which marks count.
 func TestSnapshotWaitsForPolicyStatuses(t *testing.T) {
 	s := newServer()

@@ -281,7 +281,8 @@ type ImageSample struct {
 	ID string `json:"id"`
 	// bytes of the image.
 	Bytes int64 `json:"bytes"`
-	// dueTime is the start time plus the time to live.
+	// dueTime is when Sunset deletes the image, or would delete it in a dry run: the latest due time of all rules, moved by windows
+	// and freezes.
 	DueTime metav1.Time `json:"dueTime"`
 }
 

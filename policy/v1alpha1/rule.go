@@ -86,7 +86,7 @@ type Rule struct {
 	Capacity *Capacity `json:"capacity,omitempty"`
 
 	// overrideBounds limits what a RetentionPolicy and the annotations of an object can change. Without it, they can only keep
-	// objects longer, put a hold on them, or suspend the rule.
+	// objects longer, keep more of the newest, put a hold on them, or suspend the rule, also by windows and freezes.
 	// +optional
 	OverrideBounds *OverrideBounds `json:"overrideBounds,omitempty"`
 
@@ -233,7 +233,8 @@ type OverrideBounds struct {
 	// longer one, up to maxTTL. WithinBounds: each that a RetentionPolicy can set. Ignore: none.
 	// +optional
 	TTLAnnotation TTLAnnotationEffect `json:"ttlAnnotation,omitempty"`
-	// allowSuspend sets whether a RetentionPolicy can suspend the rule in its namespace. Absent means true.
+	// allowSuspend sets whether a RetentionPolicy can suspend the rule in its namespace, also by windows and freezes. Absent means
+	// true.
 	// +optional
 	AllowSuspend *bool `json:"allowSuspend,omitempty"`
 	// minKeepNewest is the minimum of keepNewest.count that a RetentionPolicy can set. Absent means the count of the rule, so that a

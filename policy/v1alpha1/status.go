@@ -110,7 +110,8 @@ type RetentionPolicyStatus struct {
 	// +listType=atomic
 	ClusterRules []ClusterRuleStatus `json:"clusterRules,omitempty"`
 
-	// previews lists the versions of the spec whose effect Sunset has counted completely. These versions need no approval. The
+	// previews lists the versions of the spec whose effect Sunset has counted completely. Within 7 days after the policy had such
+	// a version, it needs no approval for it, unless requiredFor is AllChanges, or a change elsewhere lets it delete more. The
 	// newest comes last.
 	// +optional
 	// +listType=atomic
@@ -324,7 +325,8 @@ type DueSample struct {
 	Namespace string `json:"namespace,omitempty"`
 	// name of the object.
 	Name string `json:"name"`
-	// dueTime is the start time plus the time to live.
+	// dueTime is when Sunset deletes the object, or would delete it in a dry run: the latest due time of all rules, moved by
+	// windows and freezes.
 	DueTime metav1.Time `json:"dueTime"`
 	// owner is the object that Sunset deletes instead, as KIND/NAME; garbage collection then deletes this object. Empty if
 	// Sunset deletes the object itself.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -43,30 +44,16 @@ type index struct {
 
 // readAll reads all index objects that can have matching records.
 func (r *Reader) readAll(ctx context.Context, q Query, add adder) (x index, err error) {
+	missed := map[string]bool{}
 	for range 5 { // an index object may be replaced between the listing and its reading
-		if x, err = r.tryReadAll(ctx, q, add); !errors.Is(err, ErrNotFound) {
+		if x, err = r.readObjects(ctx, q, add, missed); !errors.Is(err, ErrNotFound) {
 			break
 		}
 	}
-	return x, err
-}
-
-func (r *Reader) tryReadAll(ctx context.Context, q Query, add adder) (x index, err error) {
-	if x.objects, err = r.names(ctx, IndexPrefix, q); err != nil {
-		return x, err
-	}
-	segments, err := r.names(ctx, SegmentPrefix, q)
 	if err != nil {
 		return x, err
 	}
-	slices.Reverse(x.objects) // the newest may be replaced soon
-	x.parts, err = inParallel(ctx, x.objects, func(ctx context.Context, object string) (indexPart, error) {
-		part, err := r.readIndex(ctx, object, add)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return indexPart{}, r.skip(object, err)
-		}
-		return part, err
-	})
+	segments, err := r.names(ctx, SegmentPrefix, q) // after the index, because listing many takes longer than an index object lives
 	if err != nil {
 		return x, err
 	}
@@ -87,6 +74,39 @@ func (r *Reader) tryReadAll(ctx context.Context, q Query, add adder) (x index, e
 	}
 	return x, nil
 }
+
+// readObjects lists and reads index objects. missed are those that did not exist although they were listed before: if one is listed again,
+// the store cannot give what it lists.
+func (r *Reader) readObjects(ctx context.Context, q Query, add adder, missed map[string]bool) (x index, err error) {
+	if !q.Until.IsZero() {
+		q.Until = q.Until.Add(maxDoubt)
+	}
+	if x.objects, err = r.names(ctx, IndexPrefix, q); err != nil {
+		return x, err
+	}
+	slices.Reverse(x.objects) // the newest may be replaced soon
+	var mu sync.Mutex
+	x.parts, err = inParallel(ctx, x.objects, func(ctx context.Context, object string) (indexPart, error) {
+		part, err := r.readIndex(ctx, object, add)
+		if errors.Is(err, ErrNotFound) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !missed[object] {
+				missed[object] = true
+				return part, err
+			}
+			err = corrupt(object, errListedOnly)
+		}
+		if err != nil {
+			return indexPart{}, r.skip(object, err)
+		}
+		return part, nil
+	})
+	return x, err
+}
+
+// errListedOnly is a fault of a store.
+var errListedOnly = errors.New("the store lists it, and says that it does not exist")
 
 // names are the names of the objects that can have matching records, in their order.
 func (r *Reader) names(ctx context.Context, prefix string, q Query) (all []string, err error) {

@@ -36,6 +36,8 @@ type bucket struct {
 	refuse  bool     // to delete
 	fail    error    // of every write
 	onRead  func(name string)
+	onList  func(prefix string)
+	ghosts  []string // listed, and not found
 }
 
 func newBucket() *bucket { return &bucket{objects: map[string][]byte{}} }
@@ -62,7 +64,15 @@ func (b *bucket) names(prefix string) []string {
 }
 
 func (b *bucket) List(_ context.Context, prefix string) iter.Seq2[archive.Entry, error] {
+	if b.onList != nil {
+		b.onList(prefix)
+	}
 	return func(yield func(archive.Entry, error) bool) {
+		for _, ghost := range b.ghosts {
+			if strings.HasPrefix(ghost, prefix) && !yield(archive.Entry{Name: ghost}, nil) {
+				return
+			}
+		}
 		for _, n := range b.names(prefix) {
 			if !yield(archive.Entry{Name: n}, nil) {
 				return

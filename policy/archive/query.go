@@ -27,6 +27,10 @@ type Query struct {
 // maxDelay is how long a record may wait for its segment to be complete.
 const maxDelay = 24 * time.Hour
 
+// maxDoubt is for how long after a DELETE without a definite answer a query with Until still finds its result. A result is in the index of
+// the day when it became known, for example when a controller runs again after a weekend.
+const maxDoubt = 7 * 24 * time.Hour
+
 // matchesDay tells whether the objects of a day can have matching records.
 func (q Query) matchesDay(start time.Time) bool {
 	return start.AddDate(0, 0, 1).After(q.Since) && (q.Until.IsZero() || start.Before(q.Until.Add(maxDelay)))

@@ -36,7 +36,7 @@ func (v Verification) OK() bool { return len(v.Damaged) == 0 && len(v.Missing) =
 // The segments of a day are deleted before its index, so the index can name segments that have expired. keep says which days have. If it
 // has no Retain, a lifecycle rule of the store may delete segments by their age: those that are older than all others count as expired.
 func (r *Reader) Verify(ctx context.Context, keep Retention, now time.Time, progress func(objects int)) (Verification, error) {
-	v := &verifier{reader: r, progress: progress}
+	v := &verifier{reader: r, progress: progress, gone: map[string]bool{}}
 	objects, err := v.list(ctx, IndexPrefix)
 	if err != nil {
 		return v.found, err
@@ -53,6 +53,9 @@ func (r *Reader) Verify(ctx context.Context, keep Retention, now time.Time, prog
 	}
 	records, err := inParallel(ctx, segments, v.segment)
 	if err != nil {
+		return v.found, err
+	}
+	if err := v.listGone(ctx); err != nil {
 		return v.found, err
 	}
 	v.found.IndexObjects, v.found.Segments = len(objects), len(segments)
@@ -72,7 +75,8 @@ type verifier struct {
 	progress func(int)
 
 	mu    sync.Mutex
-	done  int // objects
+	done  int             // objects
+	gone  map[string]bool // objects that were listed and did not exist
 	found Verification
 }
 
@@ -97,7 +101,7 @@ func (v *verifier) list(ctx context.Context, prefix string) (names []string, err
 func (v *verifier) index(ctx context.Context, object string) ([]string, error) {
 	nothing := func(*indexPart, string, []byte) error { return nil }
 	part, err := v.reader.readIndex(ctx, object, nothing)
-	return part.segments, v.note(err)
+	return part.segments, v.note(object, err)
 }
 
 func (v *verifier) segment(ctx context.Context, segment string) (records int, err error) {
@@ -106,18 +110,35 @@ func (v *verifier) segment(ctx context.Context, segment string) (records int, er
 			records++
 		}
 	}
-	return records, v.note(err)
+	return records, v.note(segment, err)
 }
 
-// note notes that an object was read, or is damaged. It ignores one that was deleted in the meantime. The error is one of the store.
-func (v *verifier) note(err error) error {
+// listGone lists objects again that did not exist. Those that are listed again were not deleted in the meantime.
+func (v *verifier) listGone(ctx context.Context) error {
+	for name := range v.gone {
+		for e, err := range v.reader.Bucket.List(ctx, name) {
+			if err != nil {
+				return err
+			}
+			if e.Name == name {
+				v.found.Damaged = append(v.found.Damaged, corrupt(name, errListedOnly))
+			}
+		}
+	}
+	return nil
+}
+
+// note notes that an object was read, or is damaged, or no longer exists. The error is one of the store.
+func (v *verifier) note(object string, err error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.done++; v.progress != nil {
 		v.progress(v.done)
 	}
 	switch {
-	case err == nil, errors.Is(err, ErrNotFound):
+	case err == nil:
+	case errors.Is(err, ErrNotFound):
+		v.gone[object] = true
 	case errors.Is(err, ErrEncrypted):
 		v.found.Encrypted++
 	case errors.Is(err, ErrCorrupt), errors.Is(err, errNewer):

@@ -5,6 +5,7 @@ package archives
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -30,15 +31,26 @@ type index struct {
 	err     error                  // why the last attempt to write failed; nil if it did not
 	written bool                   // the store has taken an object of the index
 	settled map[policy.Target]bool // whether a target is gone, as an unwritten result says
+	saved   map[policy.Target]bool // the same of written results, until the ledger has asked; others are written again
 }
 
-// tried notes whether the store has taken an object.
-func (x *index) tried(err error) {
-	if x.err = err; err == nil {
-		x.written, x.settled = true, nil
-	} else {
+// savedMost limits saved: the ledger does not ask about all.
+const savedMost = 10_000
+
+// tried notes whether the store has taken an object with the results about some targets.
+func (x *index) tried(settled map[policy.Target]bool, err error) {
+	if err != nil {
 		x.err = fmt.Errorf("write the index: %w", err)
+		if settled != nil {
+			maps.Copy(settled, x.settled) // newer ones win
+			x.settled = settled
+		}
+		return
 	}
+	if x.err, x.written = nil, true; x.saved == nil || len(x.saved) > savedMost {
+		x.saved = map[policy.Target]bool{}
+	}
+	maps.Copy(x.saved, settled)
 }
 
 func (x *index) add(s archive.Segment) {
@@ -179,12 +191,36 @@ func (w *worker) settled(ctx context.Context, targets map[policy.Target]bool) er
 		defer w.mu.Unlock()
 		return w.invalid
 	}
+	saved := true
 	for t, gone := range targets {
 		w.receipts.settle(t, gone)
-		w.index.settle(t, gone, w.manager.Clock.Now())
+		if was, known := w.index.saved[t]; !known || was != gone {
+			w.index.settle(t, gone, w.manager.Clock.Now())
+			saved = false
+		}
 	}
 	w.mu.Unlock()
-	return w.flush(ctx)
+	if !saved {
+		if err := w.flushUntil(ctx); err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.index.saved, func(t policy.Target, _ bool) bool { _, asked := targets[t]; return asked })
+	return nil
+}
+
+// flushUntil writes the index, and waits for that until ctx ends. A slow store can take longer: then the next call finds the results.
+func (w *worker) flushUntil(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- w.flush(context.WithoutCancel(ctx)) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("write the index: %w", ctx.Err())
+	}
 }
 
 // flush writes the index.
@@ -198,15 +234,17 @@ func (w *worker) flush(ctx context.Context) error {
 		w.mu.Unlock()
 		return nil
 	}
-	pending, waiting := w.index.pending, len(w.index.waiting)
+	pending, waiting, settled := w.index.pending, len(w.index.waiting), w.index.settled
+	w.index.settled = nil
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	err := w.index.Flush(ctx, w.manager.Clock.Now())
 	w.mu.Lock()
 	var written []func()
-	if w.index.tried(err); err == nil {
+	if w.index.tried(settled, err); err == nil {
 		w.index.pending -= pending
+		waiting = min(waiting, len(w.index.waiting)) // leave may have called them
 		written, w.index.waiting = w.index.waiting[:waiting:waiting], w.index.waiting[waiting:]
 		w.wake.Send()
 	}

@@ -290,6 +290,27 @@ func TestLedgerFindsOutWhatHappened(t *testing.T) {
 	}
 }
 
+// TestSettledWithASlowStore: the ledger waits a few seconds, and the store needs longer. Then it asks again.
+func TestSettledWithASlowStore(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		b := h.stores["mem://history"]
+		s, _ := h.busy(h.rule("p"))
+		b.set(func() { b.slow = 5 * time.Second })
+		settled := func() error {
+			ctx, cancel := context.WithTimeout(h.Context(), 3*time.Second)
+			defer cancel()
+			return h.Settled(ctx, "history", map[policy.Target]bool{s.target: true})
+		}
+		if err := settled(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		bubble.Pass(30 * time.Second)
+		expect.NoError(t, settled())
+		expect.Equal(t, "results", map[string]archive.Result{"one": archive.Gone}, h.results(b))
+		b.set(func() { b.slow = 0 })
+	})
+}
+
 func TestSettledFails(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		b := h.stores["mem://history"]

@@ -36,6 +36,16 @@ func isNotFound(err error) bool {
 	return gcerrors.Code(err) == gcerrors.NotFound && (s == 0 || s == http.StatusNotFound)
 }
 
+// IsDenied reports whether a store says that the credentials lack a permission.
+func IsDenied(err error) bool {
+	var s3 interface{ ErrorCode() string }
+	if errors.As(err, &s3) {
+		return s3.ErrorCode() == "AccessDenied" // 403 has other causes too
+	}
+	s := status(err)
+	return s == http.StatusUnauthorized || s == http.StatusForbidden || errors.Is(err, fs.ErrPermission) || gcerrors.Code(err) == gcerrors.PermissionDenied
+}
+
 // isRefused reports whether the store understood a deletion and refuses it. Stores use different answers for object lock: 403 (S3,
 // Google Cloud Storage), 400 (MinIO), 409 (Azure), 412 (a lease of Azure).
 func isRefused(err error) bool {

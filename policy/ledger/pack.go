@@ -17,7 +17,7 @@ import (
 
 // packable reports whether an entry can be encoded, so that decoding gives the same entry.
 func packable(e Entry) bool {
-	back, err := parseLine(line(e))
+	back, err := ParseLine(line(e))
 	kind, kindErr := schema.ParseGroupVersion(e.Kind.GroupVersion().String())
 	return err == nil && back.Name == e.Name && back.Is(e.Target) && kindErr == nil &&
 		kind == e.Kind.GroupVersion() && e.Kind.Version != "" && e.Kind.Kind != "" && e.Rule != ""
@@ -68,7 +68,7 @@ func unpack(o *v1alpha1.RetentionLedger) ([]Entry, error) {
 			return nil, fmt.Errorf("open[%d]: apiVersion, kind or rule is missing", i)
 		}
 		for j, text := range group.Objects {
-			target, err := parseLine(text)
+			target, err := ParseLine(text)
 			if err != nil {
 				return nil, fmt.Errorf("open[%d].objects[%d]: %w", i, j, err)
 			}
@@ -88,8 +88,8 @@ func unpack(o *v1alpha1.RetentionLedger) ([]Entry, error) {
 	return entries, nil
 }
 
-// parseLine reads "NAME UID RESOURCEVERSION" from its end, because names of some kinds can contain spaces.
-func parseLine(text string) (policy.Target, error) {
+// ParseLine reads "NAME UID RESOURCEVERSION" of an open deletion from its end, because names of some kinds can contain spaces.
+func ParseLine(text string) (policy.Target, error) {
 	rest, resourceVersion, ok := cutLast(text)
 	name, uid, ok2 := cutLast(rest)
 	if !ok || !ok2 || name == "" || uid == "" || resourceVersion == "" {

@@ -72,9 +72,14 @@ func OfSunset(p *policy.Policy, kind schema.GroupKind, resource schema.GroupReso
 	return permission
 }
 
-// OfOwners is the permission that Sunset needs for a kind of owners that rules of a policy delete.
+// OfOwners is the permission that Sunset needs for a kind of owners that rules of a policy delete. For records in an archive, it lists
+// many owners at once.
 func OfOwners(p *policy.Policy, resource schema.GroupResource) Permission {
-	return on(p, resource).And("get", "delete")
+	permission := on(p, resource).And("get", "delete")
+	if slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Owner && r.Archive != nil }) {
+		permission = permission.And("list")
+	}
+	return permission
 }
 
 // OfArchive is the permission that Sunset needs, besides OfSunset, for a resource that records of rules of a policy include: dependents

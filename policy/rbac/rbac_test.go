@@ -161,6 +161,14 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestOfOwners: many owners are listed for their records.
+func TestOfOwners(t *testing.T) {
+	p := of("own", policy.Rule{Kind: job, Owner: true})
+	expect.Equal(t, "verbs", []string{"get", "delete"}, rbac.OfOwners(p, jobs).Verbs)
+	p.Rules[0].Archive = &policy.Archive{}
+	expect.Equal(t, "verbs with an archive", []string{"list", "get", "delete"}, rbac.OfOwners(p, jobs).Verbs)
+}
+
 func TestMissingString(t *testing.T) {
 	p := of("team-a/own", policy.Rule{Kind: job})
 	for want, permission := range map[string]rbac.Permission{

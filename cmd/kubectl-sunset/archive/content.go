@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +51,45 @@ func Read(ctx context.Context, r *archive.Reader, entries []Entry, yield func(Co
 		next++
 	}
 	return nil
+}
+
+// Unread is the entries whose records were not read.
+type Unread map[string]Entry // by place, and position of the dependent
+
+// NewUnread returns an Unread with all entries.
+func NewUnread(entries []Entry) Unread {
+	u := Unread{}
+	for _, e := range entries {
+		u[u.key(e)] = e
+	}
+	return u
+}
+
+func (u Unread) key(e Entry) string { return fmt.Sprint(e.Place(), " ", e.Dependent, " ", e.Position) }
+
+// Remove notes that the record of an entry was read.
+func (u Unread) Remove(e Entry) { delete(u, u.key(e)) }
+
+// Newest returns when the newest record of each object was archived, by the String of its name. Dependents are as in the namespace of
+// the object.
+func (u Unread) Newest() map[string]time.Time {
+	newest := map[string]time.Time{}
+	for _, e := range u {
+		names := []string{e.Object.String()}
+		for _, d := range e.Dependents {
+			kind, name, _ := strings.Cut(d, "/")
+			if e.Namespace != "" {
+				name = e.Namespace + "/" + name
+			}
+			names = append(names, kind+"/"+name)
+		}
+		for _, name := range names {
+			if e.ArchivedAt.After(newest[name]) {
+				newest[name] = e.ArchivedAt
+			}
+		}
+	}
+	return newest
 }
 
 // Manifest returns the archived object: that of the record, or a dependent.

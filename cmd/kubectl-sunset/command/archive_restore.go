@@ -91,7 +91,9 @@ func (r *archiveRestore) restoreEntries(ctx context.Context, from *openArchive) 
 	}
 	r.warnPlain(from.entries)
 	var records []restore.Record
+	unread := archive.NewUnread(from.entries)
 	if err := r.read(ctx, from, func(c archive.Content) error {
+		unread.Remove(c.Entry)
 		found, err := c.ToRestore(from.Name, r.selection.Namespace)
 		if err != nil {
 			from.unread.add(c.Place(), err)
@@ -101,6 +103,7 @@ func (r *archiveRestore) restoreEntries(ctx context.Context, from *openArchive) 
 	}); err != nil {
 		return err
 	}
+	r.options.Unread = unread.Newest()
 	known := map[audit.Object]*unstructured.Unstructured{}
 	steps := restore.Plan(records, func(name audit.Object) *unstructured.Unstructured {
 		if known[name] == nil {

@@ -260,6 +260,28 @@ func TestArchiveUnread(t *testing.T) {
 	wants(t, run(t, "", "archive", "get", "job/report", "--url", url), command.ExitFindings, "15 segments, whose records are missing here")
 }
 
+// TestArchiveRestoreUnread: if the newest record of an object is damaged, the one before is not restored.
+func TestArchiveRestoreUnread(t *testing.T) {
+	config := func(version string) []archivedObject {
+		return []archivedObject{{object: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"dev","uid":"uid-` + version + `","resourceVersion":"5"},"data":{"a":"` + version + `"}}`}}
+	}
+	other := archivedObject{object: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other","namespace":"dev","uid":"uid-other","resourceVersion":"5"}}`}
+	url, newer := newArchivedOf(t, config("old")), newArchivedOf(t, append([]archivedObject{other}, config("new")...)) // a second later
+	dir := strings.TrimPrefix(url, "file://")
+	for _, folder := range []string{"segments", "index"} {
+		found, err := filepath.Glob(strings.TrimPrefix(newer, "file://") + "/" + folder + "/*/*/*/*")
+		expect.NoError(t, err)
+		data, err := os.ReadFile(found[0])
+		expect.NoError(t, err)
+		if folder == "segments" {
+			data = append(data, 0)
+		}
+		expect.NoError(t, os.WriteFile(dir+strings.TrimPrefix(found[0], strings.TrimPrefix(newer, "file://")), data, 0o600))
+	}
+	wants(t, newArchiveServer(t, url).run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings,
+		"ConfigMap/dev/settings not restored: a newer record of an object of this name cannot be read")
+}
+
 func TestArchiveEncrypted(t *testing.T) {
 	key, err := age.GenerateX25519Identity()
 	expect.NoError(t, err)

@@ -6,12 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/who"
+	"github.com/sunset-k8s/sunset/controllers/archives/store"
 )
 
 // searchArchives searches the archive of the flags. Without these flags it searches all of the cluster, unless it reads files, and
@@ -47,14 +47,8 @@ func (w *whoCommand) searchArchives(ctx context.Context, report *who.Report) err
 	return nil
 }
 
-// isDenied reports whether the user has no permission to read an archive: its RetentionArchive, its bucket in S3, or its directory.
-func isDenied(err error) bool {
-	var answer interface{ ErrorCode() string } // of S3
-	if errors.As(err, &answer) {
-		return answer.ErrorCode() == "AccessDenied"
-	}
-	return apierrors.IsForbidden(err) || errors.Is(err, fs.ErrPermission)
-}
+// isDenied reports whether the user has no permission to read an archive: its RetentionArchive, or its store.
+func isDenied(err error) bool { return apierrors.IsForbidden(err) || store.IsDenied(err) }
 
 func (w *whoCommand) searchArchive(ctx context.Context, source *archiveSource, report *who.Report) error {
 	return source.open(ctx, func(from *openArchive) error {

@@ -9,12 +9,12 @@ import (
 
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/who"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/audit"
+	"github.com/sunset-k8s/sunset/policy/ledger"
 )
 
 // ask searches the cluster.
@@ -92,12 +92,12 @@ func addOpen(ctx context.Context, c *cluster.Cluster, report *who.Report) error 
 	for _, l := range ledgers {
 		for _, open := range l.Open {
 			for _, line := range open.Objects {
-				fields := strings.Fields(line) // NAME UID RESOURCEVERSION
-				if len(fields) != 3 {
+				target, err := ledger.ParseLine(line)
+				if err != nil {
 					continue
 				}
 				about := audit.Object{
-					APIVersion: open.APIVersion, Kind: open.Kind, Namespace: open.Namespace, Name: fields[0], UID: types.UID(fields[1]), ResourceVersion: fields[2],
+					APIVersion: open.APIVersion, Kind: open.Kind, Namespace: open.Namespace, Name: target.Name, UID: target.UID, ResourceVersion: target.ResourceVersion,
 				}
 				if report.Object.Is(about) {
 					report.Add(who.Deletion{

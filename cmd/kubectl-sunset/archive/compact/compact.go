@@ -182,16 +182,17 @@ type Row struct {
 func rowOf(f archive.Found) (Row, error) {
 	var object struct {
 		Metadata struct {
-			CreationTimestamp time.Time `json:"creationTimestamp"`
+			CreationTimestamp string `json:"creationTimestamp"`
 		} `json:"metadata"`
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(f.Record.Object, &object); err != nil {
 		return Row{}, err
 	}
+	created, _ := time.Parse(time.RFC3339, object.Metadata.CreationTimestamp) // zero if it is redacted
 	return Row{
 		Time: f.ArchivedAt, Cluster: f.Record.Cluster, Policy: f.Policy, Rule: f.Rule, APIVersion: f.APIVersion, Kind: f.Kind,
 		Namespace: f.Namespace, Name: f.Name, UID: string(f.UID), ResourceVersion: f.ResourceVersion, Outcome: f.Outcome, Reason: f.Reason,
-		Result: cmp.Or(string(f.Result), "none"), Due: f.Due, Created: object.Metadata.CreationTimestamp, Size: int64(f.Bytes), Labels: f.Labels,
+		Result: cmp.Or(string(f.Result), "none"), Due: f.Due, Created: created, Size: int64(f.Bytes), Labels: f.Labels,
 		Object: string(f.Record.Object), Dependents: f.Dependents, Segment: f.Segment, Line: int32(f.Line),
 	}, nil
 }

@@ -106,6 +106,21 @@ func TestRun(t *testing.T) {
 	expect.Equal(t, "again", 0, len(files))
 }
 
+// TestRunWithRedactedTimes: a record without a time of creation is copied too.
+func TestRunWithRedactedTimes(t *testing.T) {
+	bucket, b := open(t), archive.NewBuilder()
+	day := fixture.Now.Truncate(24 * time.Hour)
+	_, err := b.Add(audit.Object{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "u-a", ResourceVersion: "7"},
+		archive.Record{ArchivedAt: day, Object: json.RawMessage(`{"metadata":{"name":"a","uid":"u-a","resourceVersion":"7","creationTimestamp":"REDACTED"}}`)})
+	expect.NoError(t, err)
+	s, err := b.Seal(day)
+	expect.NoError(t, err)
+	expect.NoError(t, bucket.Write(t.Context(), s.Name, s.Data))
+	files, err := (&compact.Compactor{From: &archive.Reader{Bucket: bucket}, To: bucket, Progress: func(int) {}}).Run(t.Context(), day.Add(37*time.Hour))
+	expect.NoError(t, err)
+	expect.Equal(t, "records", 1, len(rows(t, bucket, files[0])))
+}
+
 // failing fails after it has written a file.
 type failing struct{ archive.Bucket }
 

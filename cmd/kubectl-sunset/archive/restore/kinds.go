@@ -5,6 +5,7 @@ package restore
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,6 +23,9 @@ var viewOnly = map[schema.GroupKind]string{
 	{Kind: "Event"}:                                                   "an Event reports the past; to view it: kubectl sunset archive get",
 	{Group: "events.k8s.io", Kind: "Event"}:                           "an Event reports the past; to view it: kubectl sunset archive get",
 	{Group: "node.sunset-k8s.io", Kind: "Image"}:                      "a kubelet pulls an image again when a Pod needs it",
+	{Group: "cert-manager.io", Kind: "CertificateRequest"}:            "it would request the certificate again; to view it: kubectl sunset archive get",
+	{Group: "acme.cert-manager.io", Kind: "Order"}:                    "it would request the certificate again; to view it: kubectl sunset archive get",
+	{Group: "acme.cert-manager.io", Kind: "Challenge"}:                "it would request the certificate again; to view it: kubectl sunset archive get",
 	{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot"}:        "the archive does not have its data, and a new snapshot would have the present data of the claim; to view it: kubectl sunset archive get",
 	{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshotContent"}: "the archive does not have its data, which is gone unless its deletionPolicy was Retain; to view it: kubectl sunset archive get",
 	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: "the API server would make you its requester, and a controller could sign it for you; to view it: kubectl sunset archive get",
@@ -217,18 +221,20 @@ func (s *Step) renewToken() {
 
 // The fields of a status that say that an object of an unknown kind ran to completion. Phases and conditions are in lower case.
 var (
-	endTimes   = []string{"completionTime", "completionTimestamp", "completedAt", "finishedAt", "finishTime", "endedAt", "endTime"}
+	endFields  = []string{"complet", "finish", "endtime", "endedat", "endtimestamp"} // parts of names of fields that have a time, or are true
 	phasePaths = []string{"status.phase", "status.state", "status.state.phase", "status.stage", "status.jobStatus.state"}
 	endPhases  = []string{"completed", "complete", "succeeded", "successful", "failed", "partiallyfailed", "failedvalidation", "error", "inconclusive", "finished", "done",
-		"terminated", "aborted", "cancelled", "canceled", "stopped", "killed", "timedout"}
+		"terminated", "aborted", "cancelled", "canceled", "stopped", "killed", "timedout", "processed", "errored", "expired"}
 	endConditions = []string{"completed", "complete", "succeeded", "failed", "finished"}
 )
 
 // finishedBy returns the field of the status, or the outcome of the record, by which an object ran to completion; empty if none says so.
 func (r *Record) finishedBy() string {
 	object := r.Archived.Object
-	for _, name := range endTimes {
-		if value, ok, _ := unstructured.NestedFieldNoCopy(object, "status", name); ok && value != nil && value != "" {
+	status, _, _ := unstructured.NestedMap(object, "status")
+	for _, name := range slices.Sorted(maps.Keys(status)) {
+		isEnd := func(part string) bool { return strings.Contains(strings.ToLower(name), part) }
+		if text, _ := status[name].(string); (text != "" || status[name] == true) && slices.ContainsFunc(endFields, isEnd) {
 			return "status." + name
 		}
 	}

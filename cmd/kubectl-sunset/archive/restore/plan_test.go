@@ -312,6 +312,15 @@ func TestPlanOfAVolume(t *testing.T) {
 }
 
 // TestPlanFinished: a custom resource is not restored if its status or its record says that it ran to completion.
+// TestPlanUnread: an older record does not take the place of a newer one that cannot be read.
+func TestPlanUnread(t *testing.T) {
+	r := record(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, uid: u1}}`)
+	for newest, why := range map[time.Duration]string{-time.Second: "", time.Second: "a newer record of an object of this name cannot be read"} {
+		s := restore.Plan([]restore.Record{r}, live(nil), restore.Options{BuiltIn: isBuiltIn, Unread: map[string]time.Time{"ConfigMap/shop/a": r.ArchivedAt.Add(newest)}})[0]
+		expect.Equal(t, "why", why, s.Why)
+	}
+}
+
 func TestPlanFinished(t *testing.T) {
 	for status, why := range map[string]string{
 		`{phase: Successful}`:                     "status.phase Successful", // AnalysisRun of Argo Rollouts
@@ -324,6 +333,11 @@ func TestPlanFinished(t *testing.T) {
 		`{completedAt: "2026-01-01T00:00:00Z"}`:   "status.completedAt",
 		`{finishTime: "2026-01-01T00:00:00Z"}`:    "status.finishTime",
 		`{endedAt: "2026-01-01T00:00:00Z"}`:       "status.endedAt",
+		`{complete: true}`:                        "status.complete",
+		`{complete: false}`:                       "",
+		`{completions: 3}`:                        "",
+		`{restoreCompletionTs: "2026-01-01"}`:     "status.restoreCompletionTs",
+		`{phase: Processed}`:                      "status.phase Processed",
 		`{phase: Other}, outcome: Failed`:         "outcome Failed",
 		`{phase: Other}, outcome: team/Succeeded`: "",
 	} {

@@ -39,6 +39,8 @@ type Options struct {
 	Redacted   bool // restore objects although values of fields are not in the archive
 	Finished   bool // restore custom resources that ran to completion, although their controllers may run them again
 	Finalizers bool // restore finalizers, although nothing may remove them when the object is deleted
+	// Unread is when the newest record of each object that cannot be read was archived, by the String of its name. No older record is restored.
+	Unread map[string]time.Time
 	// BuiltIn reports whether Kubernetes itself serves a group, so that its controllers compute the status.
 	BuiltIn func(group string) bool
 }
@@ -134,6 +136,9 @@ func (p *planner) refuse(s *Step) string {
 	case hasNewer:
 		s.Older = true
 		return "the selection has a newer record of an object of this name"
+	case p.options.Unread[s.Name.String()].After(s.ArchivedAt):
+		s.Older = true
+		return "a newer record of an object of this name cannot be read"
 	case len(s.Redacted) > 0 && !p.options.Redacted:
 		return fmt.Sprintf("values are not in the record: %s; to restore it without them, use --redacted", strings.Join(s.Redacted, ", "))
 	case s.Snapshot != "" && p.live(s.snapshot()).GetUID() != "":

@@ -48,6 +48,7 @@ func largeObject(t testing.TB) map[string]any {
 	job["spec"] = map[string]any{
 		"text": text, "needle": text[:1<<19] + "y", "digits": strings.Repeat("9", 1<<20), "format": strings.Repeat("%.100f", 100_000),
 		"regex": strings.Repeat("x{1000}", 150_000), "numbers": numbers, "names": names, "maps": maps, "lists": lists,
+		"path": strings.Repeat("%20", 200_000),
 	}
 	return job
 }
@@ -146,6 +147,10 @@ var attacks = map[string]string{
 	"times that are long strings":          strings.Repeat("timestamp(object.spec.text) == timestamp(0) || ", 100) + "false",
 	"addresses that are long strings":      often("isIP(object.spec.text)"),
 	"URLs that are long strings":           often("isURL(object.spec.text)"),
+	"one path of a URL":                    "cel.bind(u, url('https://h/' + object.spec.path), " + manyTimes("u.getEscapedPath() != ''") + ")",
+	"paths of a URL in a list":             "cel.bind(u, url('https://h/' + object.spec.path), size(lists.range(10000).map(i, u.getEscapedPath())) > 0)",
+	"queries of a URL in a list":           "cel.bind(u, url('https://h/?' + object.spec.path), size(lists.range(10000).map(i, u.getQuery())) > 0)",
+	"equal URLs":                           "cel.bind(u, url('https://h/' + object.spec.path), " + manyTimes("u == u") + ")",
 	"time zones that are long strings":     strings.Repeat("timestamp(0).getHours(object.spec.text) == 1 || ", 100) + "false",
 	"formats of long strings":              often("format.byte().validate(object.spec.text)"),
 	"a slow regular expression":            often("object.spec.text.matches('(x+x+)+y')"),

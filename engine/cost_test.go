@@ -19,8 +19,7 @@ var constant = map[string]string{
 	"_[_]": "an element", "_[?_]": "an element", "_?._": "a field", "_?_:_": "one of its operands", "first": "an element", "last": "an element",
 	"value": "the contained value", "or": "one of its operands", "orValue": "one of its operands", "optional.of": "its argument", "optional.ofNonZeroValue": "its argument",
 	"optional.none": "nothing", "dyn": "its argument", "type": "a type", "cel.@block": "not callable",
-	"getQuery": "url() is charged", "getEscapedPath": "url() is charged", "getHost": "url() is charged", "getHostname": "url() is charged",
-	"getPort": "url() is charged", "getScheme": "url() is charged", "hasValue": "no part of the value",
+	"getHost": "a part of the URL", "getHostname": "a part of the URL", "getPort": "a part of the URL", "getScheme": "a part of the URL", "hasValue": "no part of the value",
 }
 
 // TestEveryFunctionHasAPrice fails if a library adds a function that can build or read large values and that has neither a

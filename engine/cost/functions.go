@@ -92,6 +92,8 @@ var Functions = map[string]Price{
 	"trim":                  priceOfScan,
 	"imageRepository":       priceOfScan,
 	"imageTag":              priceOfScan,
+	"getEscapedPath":        priceOfPath,
+	"getQuery":              priceOfQuery,
 }
 
 // LengthOf returns the length of a string in bytes, or of a list in elements.

@@ -4,9 +4,11 @@ package cost
 
 import (
 	"math"
+	"net/url"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 )
 
 // Parsers are the functions that parse a string, for example as a number, a time or an IP address. Strings of the usual
@@ -39,6 +41,36 @@ func LongestText(args Operands) int {
 
 // PriceOfParse returns the work to report that a string is invalid, which is more than the work to parse it.
 func PriceOfParse(args Operands, _ int) int { return parsePrice * LongestText(args) }
+
+const (
+	pathPrice  = 4  // bytes for each byte of a path: escaped, a byte has three
+	queryPrice = 64 // bytes for each byte of a query: an entry of a map and a list for each parameter
+)
+
+// priceOfPath is the price of escaping the path of a URL, which each call does again.
+func priceOfPath(args Operands, _ int) int {
+	if u := urlOf(args[0]); u != nil {
+		return pathPrice * (len(u.Path) + len(u.RawPath))
+	}
+	return 0
+}
+
+// priceOfQuery is the price of parsing the query of a URL, which each call does again.
+func priceOfQuery(args Operands, _ int) int {
+	if u := urlOf(args[0]); u != nil {
+		return queryPrice * len(u.RawQuery)
+	}
+	return 0
+}
+
+// urlOf returns the URL that a value is; nil for other values.
+func urlOf(v ref.Val) *url.URL {
+	if v.Type().TypeName() != "kubernetes.URL" {
+		return nil
+	}
+	u, _ := v.Value().(*url.URL)
+	return u
+}
 
 // longestExponent is the maximum number of digits of the exponent of a quantity. quantity('1e2147483647') is parsed
 // quickly, but then a comparison writes two billion zeros.

@@ -22,7 +22,9 @@ type ApprovalGate struct {
 	Uncounted  sets.Set[string] // with Namespaces: the rules without a count yet, which wait in all other namespaces too
 	Recount    *Recount         // count of the previous leader, if only that is known: everything waits for the first count of this leader
 	Before     *Snapshot        // the snapshot in force before; nil if unknown: then everything that is due is new
-	Previewed  bool             // the rules were counted as a dry run before: the deletions counted then are not new
+	// BeforeIn are the snapshots in force before in namespaces that began to wait later, or nil if unknown.
+	BeforeIn  map[string]*Snapshot
+	Previewed bool // the rules were counted as a dry run before: the deletions counted then are not new
 }
 
 // Covers reports whether a rule waits in a namespace.
@@ -31,13 +33,19 @@ func (g *ApprovalGate) Covers(namespace, rule string) bool {
 		(g.Namespaces == nil || g.Namespaces.Has(namespace)) && (g.Rules == nil || g.Rules.Has(rule)))
 }
 
-// before is the snapshot that was in force before; nil if it is unknown.
-func (g *ApprovalGate) before() *Snapshot {
+// before is the snapshot that was in force before in a namespace; nil if it is unknown.
+func (g *ApprovalGate) before(namespace string) *Snapshot {
 	if g == nil {
 		return nil
 	}
+	if own, ok := g.BeforeIn[namespace]; ok {
+		return own
+	}
 	return g.Before
 }
+
+// compares reports whether a snapshot is known that was in force before.
+func (g *ApprovalGate) compares() bool { return g != nil && (g.Before != nil || len(g.BeforeIn) > 0) }
 
 // ApprovalScope is where the rules of a policy wait again, "" for cluster-scoped objects, and since when. It does not change. Nil
 // means nowhere.

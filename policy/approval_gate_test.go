@@ -142,7 +142,8 @@ func TestApprovalScopeNewNamespaces(t *testing.T) {
 		"an override is enforced":                     {before, changed(func(o *policy.Override) { o.InForce = false }), set(longer), "p", []string{"team-a"}},
 		"an override of another policy":               {before, nil, changed(func(o *policy.Override) { o.Policy = "q" }), "p", nil},
 		"an override that may mean any policy":        {before, set(policy.Override{Invalid: true}), nil, "p", []string{"team-a"}},
-		"a namespace's own policy":                    {before, set(policy.Override{Invalid: true}), set(longer), "team-a/own", nil},
+		"a namespace's own policy":                    {before, set(policy.Override{Invalid: true}), set(longer), "team-a/own", []string{"team-a"}},
+		"another policy that an override suspended":   {before, set(policy.Override{Policy: "p", Suspend: true}), nil, "team-a/own", []string{"team-a"}},
 		"an override where the policy does not apply": {map[string]string{"team-a": "prod", "team-b": "prod"}, nil, set(longer), "p", nil},
 		"a namespace is no longer selected and loses an override": {map[string]string{"team-a": "prod"}, set(longer), nil, "p", nil},
 	}
@@ -161,6 +162,21 @@ func TestApprovalScopeNewNamespaces(t *testing.T) {
 			second, p := snapshot(test.after, test.becomes)
 			expect.Equal(t, "list", test.want, sets.List(second.Since(first).Scope(p)), cmpopts.EquateEmpty())
 		})
+	}
+}
+
+// TestSharedCapacityIsAChangeEverywhere: the objects of a namespace that is selected now take places from those of others.
+func TestSharedCapacityIsAChangeEverywhere(t *testing.T) {
+	for fair, want := range map[bool][]string{true: {"", "team-a", "team-b"}, false: {"team-b"}} {
+		r := about(jobs, "jobs")
+		r.Capacity = policy.Capacity{Max: 1000, Bounded: true, Fair: fair}
+		p := policyOf("p", r)
+		p.Namespaces = labels.SelectorFromSet(labels.Set{"tier": "ci"})
+		snapshot := func(ofTeamB string) *policy.Snapshot {
+			namespaces := map[string]policy.Namespace{"team-a": {Labels: labels.Set{"tier": "ci"}}, "team-b": {Labels: labels.Set{"tier": ofTeamB}}}
+			return policy.NewSnapshot([]*policy.Policy{p}, namespaces, policy.DefaultProtection())
+		}
+		expect.Equal(t, "scope", want, sets.List(snapshot("ci").Since(snapshot("prod")).Scope(p)))
 	}
 }
 

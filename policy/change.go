@@ -85,6 +85,11 @@ func (c Change) Scope(p *Policy) sets.Set[string] {
 			scope.Insert(namespace)
 		}
 	}
+	if slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Capacity.Fair }) && slices.ContainsFunc(c.namespaces, func(namespace string) bool {
+		return c.snapshot.applies(p, namespace) && !c.before.applies(p, namespace)
+	}) {
+		scope = scope.Union(c.snapshot.reach(p)) // the objects of a namespace take capacity from those of all others
+	}
 	for _, v := range c.vetoes {
 		if v.policy.Name == p.Name || !v.kinds.HasAny(kinds.UnsortedList()...) {
 			continue
@@ -103,7 +108,7 @@ func (c Change) frees(p *Policy, kinds sets.Set[schema.GroupKind], namespace str
 	was, is := c.before.namespaces[namespace], c.snapshot.namespaces[namespace]
 	switch {
 	case !c.before.applies(p, namespace), was.Held && !is.Held,
-		!sameOverrides(c.before.overridesOf(p, namespace), c.snapshot.overridesOf(p, namespace)):
+		!sameOverrides(c.before.overridesAbout(p, kinds, namespace), c.snapshot.overridesAbout(p, kinds, namespace)):
 		return true
 	case was.Quotas != nil && is.Quotas != nil && !maps.Equal(was.Quotas, is.Quotas) && slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Capacity.ByQuota }):
 		return true
@@ -112,8 +117,13 @@ func (c Change) frees(p *Policy, kinds sets.Set[schema.GroupKind], namespace str
 	}
 	return slices.ContainsFunc(c.before.policies, func(other *Policy) bool {
 		return other.Name != p.Name && c.before.applies(other, namespace) && !c.snapshot.applies(other, namespace) &&
-			slices.ContainsFunc(other.Rules, func(r *Rule) bool { return !r.dryRun() && kinds.Has(StoredAs(r.Kind)) })
+			(len(other.freezesOfAll()) > 0 || other.mayKeep(kinds))
 	})
+}
+
+// mayKeep reports whether a policy has a rule about one of some kinds that is not a dry run.
+func (p *Policy) mayKeep(kinds sets.Set[schema.GroupKind]) bool {
+	return slices.ContainsFunc(p.Rules, func(r *Rule) bool { return !r.dryRun() && kinds.Has(StoredAs(r.Kind)) })
 }
 
 // reach are the known, unprotected namespaces where a policy applies, and "" for cluster-scoped objects.
@@ -188,10 +198,11 @@ func (r *Rule) keepsLike(was *Rule) bool {
 	return is.sameSettings(was)
 }
 
-// overridesOf are the overrides of a ClusterRetentionPolicy in a namespace. An override without a policy name may mean any
-// policy.
-func (b *Snapshot) overridesOf(p *Policy, namespace string) []*Override {
+// overridesAbout are the overrides in a namespace of a policy, and of others that may keep its objects. An override without a policy
+// name may mean any policy.
+func (b *Snapshot) overridesAbout(p *Policy, kinds sets.Set[schema.GroupKind], namespace string) []*Override {
 	return slices.DeleteFunc(slices.Clone(b.Overrides(namespace)), func(o *Override) bool {
-		return p.Namespace != "" || o.Policy != "" && o.Policy != p.Name
+		other := b.named[o.Policy]
+		return o.Policy != "" && o.Policy != p.Name && (other == nil || !other.mayKeep(kinds))
 	})
 }

@@ -65,7 +65,7 @@ func (t *Stats) change(s Subject, all, policy []Evaluation, was Was) ChangeCount
 	if !c.isDueBy(Latest(soon, later)) {
 		return b
 	}
-	if before := c.own[0].Rule.Gate.before(); before != nil && was != nil {
+	if before := c.own[0].Rule.Gate.before(s.Namespace); before != nil && was != nil {
 		c.previewed = c.own[0].Rule.Gate.Previewed
 		c.before, c.was = was(before)
 		c.wasOwn = appendOwn(nil, c.was, func(r *Rule) bool { return r.ID.Policy == c.name && c.partBefore(r) != silent && !r.Unapproved })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -179,6 +180,17 @@ func TestEndOfAFreezeIsAChange(t *testing.T) {
 			expect.Equal(t, "scope", sets.New(test.want...), snapshot(test.is).Since(snapshot(test.was)).Scope(p))
 		})
 	}
+}
+
+// TestFreezeThatNoLongerSelectsANamespaceIsAChange there.
+func TestFreezeThatNoLongerSelectsANamespaceIsAChange(t *testing.T) {
+	p, f := policyOf("p", about(jobs, "jobs")), freezing("f")
+	f.Namespaces = labels.SelectorFromSet(labels.Set{"audit": "true"})
+	snapshot := func(label string) *policy.Snapshot {
+		return policy.NewSnapshot([]*policy.Policy{p, f}, map[string]policy.Namespace{"team-a": {Labels: labels.Set{"audit": label}}, "team-b": {}}, policy.DefaultProtection())
+	}
+	expect.Equal(t, "scope", sets.New("team-a"), snapshot("false").Since(snapshot("true")).Scope(p))
+	expect.Equal(t, "scope of a new freeze", sets.New[string](), snapshot("true").Since(snapshot("false")).Scope(p))
 }
 
 // TestPendingCountsWindowsAndFreezes: windows and freezes do not hide what a change deletes, and an opening is not a change.

@@ -134,14 +134,14 @@ func (b *Snapshot) Remember(past []*Snapshot) {
 // Past is the snapshot for comparison with later ones: without the Before of its gates, so that it does not retain earlier
 // snapshots.
 func (b *Snapshot) Past() *Snapshot {
-	if !slices.ContainsFunc(b.policies, func(p *Policy) bool { return p.Gate != nil && p.Gate.Before != nil }) {
+	if !slices.ContainsFunc(b.policies, func(p *Policy) bool { return p.Gate.compares() }) {
 		return b
 	}
 	policies := make([]*Policy, len(b.policies))
 	for i, p := range b.policies {
-		if policies[i] = p; p.Gate != nil && p.Gate.Before != nil {
+		if policies[i] = p; p.Gate.compares() {
 			gate, waiting := *p.Gate, *p
-			gate.Before, waiting.Gate = nil, &gate
+			gate.Before, gate.BeforeIn, waiting.Gate = nil, nil, &gate
 			policies[i] = &waiting
 		}
 	}

@@ -43,8 +43,12 @@ func (p *past) was(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluati
 	return before.WithHold(row.Subject()), p.evaluations
 }
 
-// ranksLike returns the ranking of the current version of a rule if it ranks at least like this version; otherwise nil.
+// ranksLike returns the ranking of the current version of a rule if it ranks at least like this version; otherwise nil. If all
+// namespaces share the ranking, others may have joined it since then.
 func (p *partitionRules) ranksLike(before *policy.Rule) *ranks {
+	if before.Capacity.Fair {
+		return nil
+	}
 	for i, ranks := range p.ranks {
 		if r := p.Rules[i]; ranks != nil && r.ID == before.ID && r.RanksAtLeastLike(before) {
 			return p.ranks[i]

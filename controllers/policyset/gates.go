@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -30,14 +29,14 @@ func (e *entry) gate() *policy.ApprovalGate {
 	case p.Approval.AllChanges && !p.Accepted(): // the approval covers everything that this version deletes, not only a change
 		return &policy.ApprovalGate{Hash: p.ApprovalHash()}
 	case !e.previews.outdated.IsZero(): // the count that was approved or shown, or that of the dry run, is out of date
-		return &policy.ApprovalGate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && len(known.Uncounted) == 0 && e.wasSame()}
+		return &policy.ApprovalGate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, BeforeIn: e.previews.beforeIn, Previewed: counted && len(known.Uncounted) == 0 && e.wasSame()}
 	case !p.Accepted() && !counted:
-		return &policy.ApprovalGate{Hash: p.ApprovalHash(), Before: e.previews.before}
+		return &policy.ApprovalGate{Hash: p.ApprovalHash(), Before: e.previews.before, BeforeIn: e.previews.beforeIn}
 	}
 	uncounted := uncounted(p, known)
 	switch {
 	case len(scope) > 0:
-		return &policy.ApprovalGate{Hash: p.ScopeHash(scope.Names(), scope.Since()), Namespaces: scope, Uncounted: uncounted, Before: e.previews.before}
+		return &policy.ApprovalGate{Hash: p.ScopeHash(scope.Names(), scope.Since()), Namespaces: scope, Uncounted: uncounted, Before: e.previews.before, BeforeIn: e.previews.beforeIn}
 	case uncounted != nil:
 		return &policy.ApprovalGate{Rules: uncounted}
 	}
@@ -131,7 +130,7 @@ func (l *Reconciler) rescope(entries []*entry, before, snapshot *policy.Snapshot
 		namespaces := change.Scope(e.policy)
 		if known.Hash == e.policy.Hash && readsReferences(e.policy, affected) {
 			namespaces = namespaces.Union(snapshot.Reach(e.policy))
-			e.previews.blind, e.previews.before = true, nil
+			e.previews.blind, e.previews.before, e.previews.beforeIn = true, nil, nil
 		}
 		if len(namespaces) == 0 {
 			continue
@@ -140,6 +139,7 @@ func (l *Reconciler) rescope(entries []*entry, before, snapshot *policy.Snapshot
 			e.previews.outdated, found = after(e.previews.outdated, l.Clock.Now()), true
 			continue
 		}
+		l.beginIn(&e.previews, namespaces, before)
 		if e.previews.scope != nil || !maps.EqualFunc(latest, namespaces, func(time.Time, sets.Empty) bool { return true }) {
 			latest = e.previews.scope.Wider(namespaces, l.Clock.Now())
 		}
@@ -155,77 +155,6 @@ func after(earlier, now time.Time) time.Time {
 		return now
 	}
 	return earlier.Add(time.Microsecond)
-}
-
-// At most pastSnapshots earlier snapshots are kept. Changes within pastEvery share one.
-const (
-	pastSnapshots = 16
-	pastEvery     = 2 * time.Second
-)
-
-// past is the state that was in force before a pending change.
-type past struct {
-	snapshot *policy.Snapshot
-	programs map[string]*engine.Program
-	until    time.Time
-}
-
-// compare sets the earlier snapshot of policies that wait, and drops it for the others. If there are too many snapshots, it
-// drops the oldest one to limit the use of memory, preferably one that only RetentionPolicies use. All due objects of policies
-// that used it then count as new.
-func (l *Reconciler) compare(entries []*entry, before *policy.Snapshot) (changed bool) {
-	kept, ofCluster := sets.New[*policy.Snapshot](), sets.New[*policy.Snapshot]()
-	for _, e := range entries {
-		gate := e.gate()
-		switch {
-		case e.previews.outdated.IsZero() && (gate == nil || gate.Rules != nil || gate.Recount != nil && len(e.previews.scope) == 0 ||
-			e.policy.Approval.AllChanges && gate.Namespaces == nil): // everything that it deletes waits, independently of the earlier snapshot
-			e.previews.before, e.previews.blind = nil, false
-		case e.previews.before == nil && !e.previews.blind && before != nil:
-			e.previews.before, changed = l.pastSnapshot(before), true
-		}
-		kept.Insert(e.previews.before)
-		if e.policy.Namespace == "" {
-			ofCluster.Insert(e.previews.before)
-		}
-	}
-	l.past = slices.DeleteFunc(l.past, func(p past) bool { return !kept.Has(p.snapshot) })
-	if len(l.past) > pastSnapshots {
-		drop := max(0, slices.IndexFunc(l.past, func(p past) bool { return !ofCluster.Has(p.snapshot) }))
-		for _, e := range entries {
-			if e.previews.before == l.past[drop].snapshot {
-				e.previews.before, e.previews.blind = nil, true
-			}
-		}
-		l.past = slices.Delete(l.past, drop, drop+1)
-	}
-	return changed
-}
-
-// pastSnapshot returns the snapshot that was in force until now, or one that was replaced within pastEvery.
-func (l *Reconciler) pastSnapshot(before *policy.Snapshot) *policy.Snapshot {
-	now := l.Clock.Now()
-	if n := len(l.past); n > 0 && now.Sub(l.past[n-1].until) < pastEvery {
-		return l.past[n-1].snapshot
-	}
-	l.past = append(l.past, past{before.Past(), l.programs, now})
-	return l.past[len(l.past)-1].snapshot
-}
-
-// remember makes a snapshot evaluate the rules of earlier ones too, and returns the programs of all.
-func (l *Reconciler) remember(snapshot *policy.Snapshot, programs map[string]*engine.Program) map[string]*engine.Program {
-	l.programs = programs
-	if len(l.past) == 0 {
-		return programs
-	}
-	all, snapshots := map[string]*engine.Program{}, make([]*policy.Snapshot, len(l.past))
-	for i, p := range l.past {
-		snapshots[i] = p.snapshot
-		maps.Copy(all, p.programs)
-	}
-	snapshot.Remember(snapshots)
-	maps.Copy(all, programs)
-	return all
 }
 
 // Count reports that a version of a policy was counted completely and may act: all of it, or the part that waited behind Gate. It
@@ -271,7 +200,7 @@ func (e *entry) previewed(c Count) {
 	if isOfAll {
 		e.previews.outdated = time.Time{}
 		if e.gate() == nil { // the next change is compared with this count
-			e.previews.before, e.previews.blind = nil, false
+			e.previews.before, e.previews.beforeIn, e.previews.blind = nil, nil, false
 		}
 	}
 	e.previews.scope = e.previews.scope.Without(c.Opened)

@@ -21,6 +21,8 @@ type previews struct {
 	generation int64 // the first one with the current version of the policy
 	scope      policy.ApprovalScope
 	before     *policy.Snapshot // in force before the pending change; nil if that is unknown
+	// beforeIn has what was in force before in namespaces that began to wait later; nil if that is unknown. The map never changes.
+	beforeIn map[string]*policy.Snapshot
 	// recount is the count that the previous leader made while it enforced this version, or as a dry run, until this process has
 	// counted. It is nil afterwards, and if there was no count.
 	recount *v1alpha1.EnforcedCount
@@ -54,7 +56,7 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 	}
 	switch {
 	case before != nil:
-		all.scope, all.before, all.blind = before.previews.scope, before.previews.before, before.previews.blind
+		all.scope, all.before, all.beforeIn, all.blind = before.previews.scope, before.previews.before, before.previews.beforeIn, before.previews.blind
 		all.recount, all.outdated = before.previews.recount, before.previews.outdated
 		waits := all.scope != nil || !all.outdated.IsZero()
 		for hash, known := range before.previews.byHash {
@@ -130,7 +132,7 @@ func (v *previews) waitIn(scope policy.ApprovalScope, now time.Time) {
 // it deletes counts.
 func (v *previews) withdrawn(p *policy.Policy, now time.Time) {
 	delete(v.byHash, p.Hash)
-	v.scope, v.before, v.blind, v.recount = nil, nil, true, nil
+	v.scope, v.before, v.beforeIn, v.blind, v.recount = nil, nil, nil, true, nil
 	v.outdated = after(v.outdated, now)
 }
 

@@ -67,6 +67,39 @@ func TestSuspendedPolicyWaitsInNewNamespaces(t *testing.T) {
 	expect.Equal(t, "waiting in another namespace", free, l.waiting("team-a"))
 }
 
+// TestNamespaceThatBeginsToWaitLaterIsComparedWithWhatWasInForceThen: while another namespace waits, a hold is put on it and removed.
+func TestNamespaceThatBeginsToWaitLaterIsComparedWithWhatWasInForceThen(t *testing.T) {
+	l := running(t)
+	l.namespace("team-b", nil)
+	l.namespace("team-c", ci)
+	l.refresh()
+	l.counted("p")
+	held := func(namespace string) (before, is bool) {
+		gate := l.named("p").Gate
+		was := gate.Before
+		if own, ok := gate.BeforeIn[namespace]; ok {
+			was = own
+		}
+		then, _ := was.Namespace(namespace)
+		now, _ := l.snapshot().Namespace(namespace)
+		return then.Held, now.Held
+	}
+	l.namespace("team-b", ci)
+	l.refresh()
+	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
+	l.later(time.Minute)
+	l.hold("team-c", "true")
+	l.refresh()
+	l.later(time.Minute)
+	l.hold("team-c", "")
+	l.refresh()
+	expect.Equal(t, "waiting", waits, l.waiting("team-c"))
+	before, is := held("team-c")
+	expect.Equal(t, "held before and now", []bool{true, false}, []bool{before, is})
+	l.counted("p")
+	expect.Equal(t, "waiting after the count", free, l.waiting("team-c"))
+}
+
 // marking returns a rule without startTime.
 func marking(mode, eligible string) string {
 	return strings.NewReplacer(", startTime: finishedAt(object)", "", "finished(object)", eligible).Replace(spec(mode, "1h"))

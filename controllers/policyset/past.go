@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyset
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// At most pastSnapshots earlier snapshots are kept. Changes within pastEvery share one.
+const (
+	pastSnapshots = 16
+	pastEvery     = 2 * time.Second
+)
+
+// past is the state that was in force before a pending change.
+type past struct {
+	snapshot *policy.Snapshot
+	programs map[string]*engine.Program
+	until    time.Time
+}
+
+// compare sets the earlier snapshot of policies that wait, and drops it for the others. If there are too many snapshots, it
+// drops the oldest one to limit the use of memory, preferably one that only RetentionPolicies use. All due objects of policies
+// that used it then count as new.
+func (l *Reconciler) compare(entries []*entry, before *policy.Snapshot) (changed bool) {
+	kept, ofCluster := sets.New[*policy.Snapshot](), sets.New[*policy.Snapshot]()
+	for _, e := range entries {
+		gate := e.gate()
+		switch {
+		case e.previews.outdated.IsZero() && (gate == nil || gate.Rules != nil || gate.Recount != nil && len(e.previews.scope) == 0 ||
+			e.policy.Approval.AllChanges && gate.Namespaces == nil): // everything that it deletes waits, independently of the earlier snapshot
+			e.previews.before, e.previews.beforeIn, e.previews.blind = nil, nil, false
+		case e.previews.before == nil && !e.previews.blind && before != nil:
+			e.previews.before, changed = l.pastSnapshot(before), true
+		}
+		e.previews.ended()
+		kept.Insert(e.previews.snapshots()...)
+		if e.policy.Namespace == "" {
+			ofCluster.Insert(e.previews.snapshots()...)
+		}
+	}
+	l.past = slices.DeleteFunc(l.past, func(p past) bool { return !kept.Has(p.snapshot) })
+	if len(l.past) > pastSnapshots {
+		drop := max(0, slices.IndexFunc(l.past, func(p past) bool { return !ofCluster.Has(p.snapshot) }))
+		for _, e := range entries {
+			e.previews.drop(l.past[drop].snapshot)
+		}
+		l.past = slices.Delete(l.past, drop, drop+1)
+	}
+	return changed
+}
+
+// pastSnapshot returns the snapshot that was in force until now, or one that was replaced within pastEvery.
+func (l *Reconciler) pastSnapshot(before *policy.Snapshot) *policy.Snapshot {
+	now := l.Clock.Now()
+	if n := len(l.past); n > 0 && now.Sub(l.past[n-1].until) < pastEvery {
+		return l.past[n-1].snapshot
+	}
+	l.past = append(l.past, past{before.Past(), l.programs, now})
+	return l.past[len(l.past)-1].snapshot
+}
+
+// remember makes a snapshot evaluate the rules of earlier ones too, and returns the programs of all.
+func (l *Reconciler) remember(snapshot *policy.Snapshot, programs map[string]*engine.Program) map[string]*engine.Program {
+	l.programs = programs
+	if len(l.past) == 0 {
+		return programs
+	}
+	all, snapshots := map[string]*engine.Program{}, make([]*policy.Snapshot, len(l.past))
+	for i, p := range l.past {
+		snapshots[i] = p.snapshot
+		maps.Copy(all, p.programs)
+	}
+	snapshot.Remember(snapshots)
+	maps.Copy(all, programs)
+	return all
+}
+
+// beginIn records what is in force in namespaces that begin to wait although the policy waits already: what was in force when it began
+// to wait does not have the holds and rules of others that are newer.
+func (l *Reconciler) beginIn(v *previews, namespaces sets.Set[string], before *policy.Snapshot) {
+	if v.before == nil {
+		return
+	}
+	began := maps.Clone(v.beforeIn)
+	for namespace := range namespaces {
+		if v.scope.Has(namespace) {
+			continue
+		}
+		if began == nil {
+			began = map[string]*policy.Snapshot{}
+		}
+		began[namespace] = l.pastSnapshot(before)
+	}
+	v.beforeIn = began
+}
+
+// snapshots are those that the counts of a policy use. ended removes those of namespaces that no longer wait, and drop one of them:
+// then everything that is due there counts.
+func (v *previews) snapshots() []*policy.Snapshot {
+	return append(slices.Collect(maps.Values(v.beforeIn)), v.before)
+}
+
+func (v *previews) ended() {
+	if v.scope != nil && len(v.beforeIn) > 0 {
+		v.beforeIn = maps.Clone(v.beforeIn)
+		maps.DeleteFunc(v.beforeIn, func(namespace string, _ *policy.Snapshot) bool { return !v.scope.Has(namespace) })
+	}
+}
+
+func (v *previews) drop(s *policy.Snapshot) {
+	if v.before == s {
+		v.before, v.blind = nil, true
+	}
+	if slices.Contains(slices.Collect(maps.Values(v.beforeIn)), s) {
+		v.beforeIn = maps.Clone(v.beforeIn)
+		for namespace, other := range v.beforeIn {
+			if other == s {
+				v.beforeIn[namespace] = nil
+			}
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/sunset-k8s/sunset/engine"
@@ -20,6 +21,10 @@ func (s *survey) containers(ctx context.Context) error {
 	answer, err := ask(ctx, s.Runtime, listTimeout, call, s.runtime.ListContainers, &runtimeapi.ListContainersRequest{})
 	if err != nil {
 		return err
+	}
+	s.listed[ByContainer] = sets.New[string]()
+	for _, c := range answer.GetContainers() {
+		s.listed[ByContainer].Insert(c.GetId())
 	}
 	for _, c := range answer.GetContainers() {
 		if err := s.meet(call, holder{ByContainer, c.GetId()}, c.GetCreatedAt()); err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -15,6 +16,10 @@ func (s *survey) sandboxes(ctx context.Context) error {
 	answer, err := ask(ctx, s.Runtime, listTimeout, call, s.runtime.ListPodSandbox, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {
 		return err
+	}
+	s.listed[BySandbox] = sets.New[string]()
+	for _, sandbox := range answer.GetItems() {
+		s.listed[BySandbox].Insert(sandbox.GetId())
 	}
 	for _, sandbox := range answer.GetItems() {
 		if err := s.meet(call, holder{BySandbox, sandbox.GetId()}, sandbox.GetCreatedAt()); err != nil {

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -30,9 +32,9 @@ type held struct {
 func (r *Runtime) Uses(ctx context.Context) (Uses, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.limit(usesTimeout))
 	defer cancel()
-	s := survey{Runtime: r, uses: NewUses(), known: r.recall(), seen: memory{}, met: map[holder]bool{}}
+	s := survey{Runtime: r, uses: NewUses(), known: r.recall(), seen: memory{}, met: map[holder]bool{}, listed: map[string]sets.Set[string]{}}
 	err := s.everything(ctx)
-	r.remember(s.seen, err == nil)
+	r.remember(&s)
 	if err != nil {
 		return Uses{}, fmt.Errorf("list uses of images: %w", err)
 	}
@@ -45,19 +47,15 @@ func (r *Runtime) recall() memory {
 	return r.seen
 }
 
-// remember keeps the result of a survey. Only a complete survey shows which holders no longer exist.
-func (r *Runtime) remember(seen memory, whole bool) {
+// remember keeps the result of a survey, which may have failed. Only a list of a kind shows which holders no longer exist.
+func (r *Runtime) remember(s *survey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !whole {
-		both := maps.Clone(r.seen)
-		if both == nil {
-			both = memory{}
-		}
-		maps.Copy(both, seen)
-		seen = both
-	}
-	r.seen = seen // immutable from here on: other goroutines may read it
+	all := memory{}
+	maps.Copy(all, r.seen)
+	maps.Copy(all, s.seen)
+	maps.DeleteFunc(all, func(h holder, _ held) bool { ids, listed := s.listed[h.kind]; return listed && !ids.Has(h.id) })
+	r.seen = all // immutable from here on: other goroutines may read it
 }
 
 // survey is one call of Uses in progress.
@@ -65,7 +63,8 @@ type survey struct {
 	*Runtime
 	uses        Uses
 	known, seen memory
-	met         map[holder]bool // holders that were listed
+	met         map[holder]bool             // holders that were listed
+	listed      map[string]sets.Set[string] // the IDs of all holders of a kind
 }
 
 func (s *survey) everything(ctx context.Context) error {

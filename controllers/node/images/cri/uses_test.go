@@ -268,3 +268,19 @@ func TestTagThatMovesTakesNoImageAway(t *testing.T) {
 		t.Errorf("without containers and sandboxes %v are in use", got)
 	}
 }
+
+// TestUsesThatFailForgetWhatIsGone: the agent may run for months while the runtime cannot say what is used.
+func TestUsesThatFailForgetWhatIsGone(t *testing.T) {
+	server, r := dial(t, cri.Options{})
+	server.On("Status", critest.Fail(codes.Internal)) // the last request for uses
+	for i := range 20 {
+		server.Update(func(s *critest.State) {
+			s.Containers = []*runtimeapi.Container{container(fmt.Sprint("c", i), critest.ID(1), "", "")}
+			s.Sandboxes = []critest.Sandbox{{ID: fmt.Sprint("s", i), Image: "nginx:1"}}
+		})
+		if _, err := r.Uses(t.Context()); err == nil {
+			t.Fatal("no error")
+		}
+	}
+	expect.Equal(t, "remembered", 2, r.Remembered())
+}

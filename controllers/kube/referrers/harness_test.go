@@ -33,14 +33,15 @@ type server struct {
 
 	mu       sync.Mutex
 	kinds    map[schema.GroupVersionKind]bool
-	objects  map[string][]string // JSON, by the path of the collection
-	fails    map[string]int      // status of every request for a path
-	watches  map[string]int      // status of watches of a path, except streamed listings
-	broken   map[string]bool     // connections for a path are refused
-	garbage  map[string]bool     // responses for a path are not JSON
-	frozen   map[string]bool     // responses for a path never end
-	quiet    map[string]bool     // watches of a path send no bookmarks
-	expires  map[string]bool     // watches of a path end with an error at once
+	objects  map[string][]string      // JSON, by the path of the collection
+	fails    map[string]int           // status of every request for a path
+	watches  map[string]int           // status of watches of a path, except streamed listings
+	broken   map[string]bool          // connections for a path are refused
+	garbage  map[string]bool          // responses for a path are not JSON
+	frozen   map[string]bool          // responses for a path never end
+	quiet    map[string]bool          // watches of a path send no bookmarks
+	delays   map[string]time.Duration // until a connection for a path is open
+	expires  map[string]bool          // watches of a path end with an error at once
 	open     map[string]*opened
 	requests []*http.Request
 }
@@ -89,6 +90,10 @@ func pathOf(kind schema.GroupVersionKind) string {
 
 // RoundTrip implements http.RoundTripper.
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	delay := s.delays[r.URL.Path]
+	s.mu.Unlock()
+	time.Sleep(delay)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := r.Context().Err(); err != nil {

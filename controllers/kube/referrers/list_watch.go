@@ -48,8 +48,10 @@ func (l *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOpt
 		return nil, err
 	}
 	l.liveness.opened(lists)
-	if !lists {
-		l.source.opened()
+	if !lists && !l.source.opened() { // it took so long that the references became unknown
+		end()
+		w.Stop()
+		return nil, apierrors.NewResourceExpired("changes may have been missed")
 	}
 	return &ending{w, end}, nil
 }

@@ -229,13 +229,14 @@ func (s *source) resumes() bool {
 	return s.waiting || s.phase == Watched
 }
 
-// opened records that a watch is open.
-func (s *source) opened() {
+// opened records that a watch is open, and reports whether the references of the kind are known with it.
+func (s *source) opened() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waiting {
 		s.publish(Watched)
 	}
+	return s.phase == Watched
 }
 
 // publish passes the listing to the index, and ends the source before.

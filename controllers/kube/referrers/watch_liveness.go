@@ -36,8 +36,12 @@ const (
 // difference. The monotonic clock stops while a machine is suspended, and the wall clock can be set forward or back. Unlike in
 // lease.Elapsed, a small change of the clock is a short time, because false positives are expensive here.
 func elapsed(now, then time.Time) time.Duration {
-	monotonic, wall := now.Sub(then), now.Round(0).Sub(then.Round(0))
-	return max(monotonic, wall.Abs(), (wall - monotonic).Abs())
+	return max(now.Sub(then), now.Round(0).Sub(then.Round(0)).Abs(), jump(now, then))
+}
+
+// jump returns by how much the wall clock has moved since then, beyond the time that passed.
+func jump(now, then time.Time) time.Duration {
+	return (now.Round(0).Sub(then.Round(0)) - now.Sub(then)).Abs()
 }
 
 // watchLiveness tracks whether the changes of the objects of a kind arrive. An open watch that sends nothing may be frozen, which is

@@ -106,6 +106,20 @@ func TestServerThatIsGone(t *testing.T) {
 	})
 }
 
+// TestWatchThatOpensLate: if the references became unknown until a watch is open, the kind is listed again at once.
+func TestWatchThatOpensLate(t *testing.T) {
+	listed(t, func(w *harness) {
+		w.change(func() { w.delays = map[string]time.Duration{pathOf(fixture.Pods): 8 * time.Second} })
+		_ = w.watchOf(fixture.Pods).Close()
+		bubble.Pass(7 * time.Second)
+		w.expectDoubt("before it is open", references.ConfigMap, "the watch has been interrupted for")
+		w.change(func() { w.delays = nil })
+		bubble.Pass(20 * time.Second)
+		expect.Equal(w.t, "wavered", true, w.wavered(references.ConfigMap))
+		w.expectUses("listed again", site, 1)
+	})
+}
+
 // TestWatchThatIsFrozen: only missing bookmarks distinguish a frozen watch from a watch without events.
 func TestWatchThatIsFrozen(t *testing.T) {
 	listed(t, func(w *harness) {

@@ -220,7 +220,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	w.mu.Unlock()
 	ticker := w.clock.NewTicker(checkEvery)
 	defer ticker.Stop()
-	last := w.clock.Now()
+	last, slept := w.clock.Now(), false
 	for {
 		select {
 		case <-ctx.Done():
@@ -228,8 +228,9 @@ func (w *Watcher) Start(ctx context.Context) error {
 			return nil
 		case <-ticker.C():
 			now := w.clock.Now()
-			w.check(elapsed(now, last) > outOfTouch)
-			last = now
+			w.check(slept || elapsed(now, last) > outOfTouch)
+			last = w.clock.Now() // a check can wait for a source that publishes a long list
+			slept = jump(last, now) > outOfTouch
 		}
 	}
 }

@@ -25,9 +25,8 @@ import (
 )
 
 const (
-	searchDays   = 30 // over which the records of scenario archive-search are spread
-	searchRounds = 3
-	flushAfter   = 4 // segments, until the index is written again
+	searchDays = 30 // over which the records of scenario archive-search are spread
+	flushAfter = 4  // segments, until the index is written again
 )
 
 // archiveSearch measures kubectl sunset archive with an archive of many records in a directory, without a control plane.
@@ -154,7 +153,7 @@ func (l *environment) addSearch(ctx context.Context, what string, args []string)
 	var took []time.Duration
 	var read, heap int64
 	var out countedLines
-	for range searchRounds {
+	for range l.size.searches {
 		debug.FreeOSMemory()
 		out = 0
 		before, err := bytesRead()

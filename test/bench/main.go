@@ -48,6 +48,7 @@ type sizes struct {
 	races     int // ConfigMaps that become due when a Pod is created
 
 	archived int // records in scenario archive-search
+	searches int // how often each command searches them
 
 	million     int // Jobs in scenario million
 	millionDue  int // of these Jobs that are drained
@@ -67,15 +68,15 @@ var (
 		kueue: 50_000, kueueDue: 300, kueueAhead: 15 * time.Second, kueueFor: time.Minute, completions: 10_000, parallelism: 1_000,
 		images: 2_000, imageRounds: 3,
 		referred: 10_000, referring: 50_000, spares: 400, races: 400,
-		archived: 1_000_000, million: 1_000_000, millionDue: 100_000, millionPods: 200_000, namespaces: 2_000, settled: 5 * time.Second,
+		archived: 1_000_000, searches: 3, million: 1_000_000, millionDue: 100_000, millionPods: 200_000, namespaces: 2_000, settled: 5 * time.Second,
 		serverEnv: []string{"GOGC=50"}, // a million objects in a watch cache and as much garbage beside them would not fit into 24 GiB
 		growth:    []int{1_000, 10_000, 100_000, 1_000_000}, policied: 12_000, growthBy: []int{1, 10, 100, 1_000}}
 	short = sizes{drain: 60, rounds: 1, ttlDefault: 20, ttlTuned: 100, standing: 300, lateness: 40, ahead: 5 * time.Second,
 		policies: 10, idle: time.Second,
-		kueue: 450, kueueDue: 5, kueueAhead: 8 * time.Second, kueueFor: 2 * time.Second, completions: 100, parallelism: 50,
-		images: 40, imageRounds: 1,
+		kueue: 450, kueueDue: 5, kueueAhead: 8 * time.Second, kueueFor: 2 * time.Second, completions: 30, parallelism: 15,
+		images: 12, imageRounds: 1,
 		referred: 20, referring: 100, spares: 10, races: 5,
-		archived: 5_000, million: 2_000, millionDue: 100, millionPods: 200, namespaces: 40, settled: time.Second,
+		archived: 5_000, searches: 1, million: 2_000, millionDue: 100, millionPods: 200, namespaces: 40, settled: time.Second,
 		growth: []int{100, 1_000}, policied: 200, growthBy: []int{1, 10}}
 )
 

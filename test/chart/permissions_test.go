@@ -217,6 +217,9 @@ func (s *server) asked() (used, refused map[permission]bool) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
+		if !bytes.Contains(lines.Bytes(), []byte(account)) {
+			continue // decoding all lines takes seconds
+		}
 		var event struct {
 			Verb           string
 			User           struct{ Username string }

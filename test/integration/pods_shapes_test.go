@@ -84,8 +84,8 @@ func both(a, b func(*batchv1.JobSpec)) func(*batchv1.JobSpec) {
 }
 
 var shapes = map[string]shape{
-	"non-indexed": {spec: sized(40, 8), ends: ending{Succeeded: 40, Conditions: complete}},
-	"indexed":     {spec: indexed(40, 8), ends: ending{Succeeded: 40, CompletedIndexes: "0-39", Conditions: complete}},
+	"non-indexed": {spec: sized(12, 4), ends: ending{Succeeded: 12, Conditions: complete}},
+	"indexed":     {spec: indexed(12, 4), ends: ending{Succeeded: 12, CompletedIndexes: "0-11", Conditions: complete}},
 	"work queue": {
 		spec: func(s *batchv1.JobSpec) { s.Parallelism = ptr.To[int32](5) },
 		ends: ending{Succeeded: 5, Conditions: complete},

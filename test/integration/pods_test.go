@@ -132,7 +132,7 @@ func (w *env) tell(s *podWatcher, deletes int) {
 
 // TestPodsOfABigJob: finished Pods are deleted while the Job runs, even if Sunset stops and starts in that time.
 func TestPodsOfABigJob(t *testing.T) {
-	const completions, parallelism = 100, 20
+	const completions, parallelism = 60, 20
 	w := newEnv(t)
 	witness := w.watchPods(nil)
 	g := proxy.New(t, w.plane.Config())
@@ -152,7 +152,7 @@ func TestPodsOfABigJob(t *testing.T) {
 		t.Errorf("%d DELETEs without Sunset", n-early)
 	}
 	second := w.measured(g)
-	want := ending{Succeeded: completions, CompletedIndexes: "0-99", Conditions: complete}
+	want := ending{Succeeded: completions, CompletedIndexes: "0-59", Conditions: complete}
 	expect.Equal(t, "end", want, big.end())
 	w.nothingLeaks(second)
 	w.nothingFinishedStays()

@@ -75,7 +75,7 @@ func (w *env) left(want ...string) {
 		return err
 	}
 	cluster.Eventually(w, patience, same)
-	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(250 * time.Millisecond) {
 		expect.NoError(w, same())
 	}
 }

@@ -129,9 +129,9 @@ func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 	second.stop(t)
 }
 
-// TestManyPolicies works with 100 policies about one kind; with SUNSET_LONG=1, with a thousand.
+// TestManyPolicies works with 40 policies about one kind; with SUNSET_LONG=1, with a thousand.
 func TestManyPolicies(t *testing.T) {
-	n := 100
+	n := 40
 	if os.Getenv("SUNSET_LONG") != "" {
 		n = 1000
 	}

@@ -119,7 +119,7 @@ func (w *env) mount(dir string) {
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(100 * time.Millisecond):
+			case <-time.After(500 * time.Millisecond):
 			}
 		}
 	})

@@ -223,11 +223,14 @@ func (b *tab) ask(requests ...playground.Request) []*response {
 	return all
 }
 
-// TestPageDecidesAsTheCommandLine runs the engine of the page in a worker of a browser, with the cases of
-// TestEngineDecidesAsTheCommandLine.
+// TestPageDecidesAsTheCommandLine runs the engine of the page in a worker of a browser, with cases of
+// TestEngineDecidesAsTheCommandLine. Most random cases run only there: the engine is the same.
 func TestPageDecidesAsTheCommandLine(t *testing.T) {
 	b := openWorker(t)
 	cases := allCases(t)
+	if !isLong {
+		cases = cases[:len(cases)-50]
+	}
 	const batch = 50 // one message may have a few megabytes
 	for len(cases) > 0 {
 		some := cases[:min(batch, len(cases))]

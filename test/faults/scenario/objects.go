@@ -172,7 +172,7 @@ func (s *Scenario) look(object client.Object) (client.Object, error) {
 // Stays fails the test if an object is deleted, replaced or terminating, now or within the time.
 func (s *Scenario) Stays(within time.Duration, objects ...client.Object) {
 	s.Helper()
-	for deadline := time.Now().Add(within); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(within); ; time.Sleep(min(500*time.Millisecond, time.Until(deadline))) {
 		for _, object := range objects {
 			switch now, err := s.look(object); {
 			case err != nil:

@@ -117,9 +117,10 @@ func TestWhoInTheCluster(t *testing.T) {
 		event("e1", "Job", "Expired", "sunset"), event("e2", "Pod", "Expired", "sunset"), event("e3", "Job", "Deleted", "sunset"), event("e4", "Job", "Expired", "other"),
 	})
 	s.list(ledgers, "sunset-k8s.io/v1alpha1", "RetentionLedger", []string{`{"metadata":{"name":"l1"},"policy":{"kind":"ClusterRetentionPolicy","name":"batch","uid":"p1"},"total":{"deleted":1,"gone":0},
-		"open":[{"rule":"jobs","apiVersion":"batch/v1","kind":"Job","namespace":"dev","objects":["other u2 8","report u3 9","broken"]}]}`})
+		"open":[{"rule":"jobs","apiVersion":"batch/v1","kind":"Job","namespace":"dev","objects":["other u2 8","report u3 9","my report u4 10","broken"]}]}`})
 	s.store("/apis/batch/v1/namespaces/dev/jobs/report", `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"report","creationTimestamp":"2026-02-28T12:00:00Z"}}`)
 	golden(t, "who-cluster", s.run(t, "", "who", "job/report"))
+	wants(t, s.run(t, "", "who", "job/my report"), command.ExitOK, "RetentionLedger l1")
 	wants(t, s.run(t, "", "who", "job/report", "-o", "json"), command.ExitOK, `"existsSince": "2026-02-28T12:00:00Z"`)
 	expect.Equal(t, "Events of the name only", true, strings.Contains(strings.Join(s.asked, "\n"), "fieldSelector=regarding.name%3Dreport"))
 

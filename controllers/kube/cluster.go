@@ -76,7 +76,7 @@ func New(o Options) (*Cluster, error) {
 
 // Open implements retention.Sources.
 func (c *Cluster) Open(q retention.RuleSet) retention.Source {
-	s := &source{cluster: c, kind: q.Kind, rules: q}
+	s := &source{cluster: c, kind: q.Kind, metadata: metadataOnly(q), rules: q}
 	if c.follows(q) {
 		s.reevaluator = &reevaluator{kind: q.Kind, of: references.KindOf(q.Kind.GroupKind()), clock: c.clock, changes: c.changes, budget: &c.budget, pending: newPendingObjects()}
 	}

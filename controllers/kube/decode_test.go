@@ -85,6 +85,18 @@ func TestKeptObjectsHaveOnlyTheRulesOfTheirNamespace(t *testing.T) {
 	expect.Equal(t, "rules after a change in the namespace", 2, len(rules.About("team-a").Rules))
 }
 
+// TestRulesThatComeBack: a source that reads whole objects still does so after the last rule about them has ended.
+func TestRulesThatComeBack(t *testing.T) {
+	c := fixture.Compiler(t)
+	rules := func(expression string) retention.RuleSet {
+		return retention.NewRuleSet(fixture.Jobs, []*engine.Program{compile(t, c, fixture.Jobs, eligible(expression))}, nil)
+	}
+	whole, metadata := rules("object.status.succeeded == 1"), rules("object.metadata.name == 'a'")
+	s := kube.Open(whole)
+	expect.Equal(t, "accepts", []bool{true, true}, []bool{s.SetRules(metadata), s.SetRules(whole)})
+	expect.Equal(t, "accepts rules that need more than is read", false, kube.Open(metadata).SetRules(whole))
+}
+
 func TestDecodeFlags(t *testing.T) {
 	tests := map[string]struct {
 		metadata string

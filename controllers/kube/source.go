@@ -39,6 +39,8 @@ type source struct {
 
 	reevaluator *reevaluator // nil if the results depend on the objects alone
 
+	metadata bool // the first rules need no more
+
 	mu       sync.Mutex
 	rules    retention.RuleSet
 	live     *decoder            // of the current watch; nil without one
@@ -71,7 +73,7 @@ func (s *source) newDecoder(ctx context.Context) *decoder {
 func (s *source) SetRules(q retention.RuleSet) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if metadataOnly(s.rules) && !metadataOnly(q) || s.reevaluator == nil && s.cluster.follows(q) {
+	if s.metadata && !metadataOnly(q) || s.reevaluator == nil && s.cluster.follows(q) {
 		return false
 	}
 	if s.rules = q; s.live != nil {
@@ -221,13 +223,9 @@ func (s *source) store(sink retention.Sink) cache.ReflectorStore {
 	return store{sink}
 }
 
-// metadataOnly reports whether the source reads only metadata: if its rules need no more, and always for Secrets. SetRules never
-// accepts rules that need more.
-func (s *source) metadataOnly() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return isSecret(s.kind) || metadataOnly(s.rules)
-}
+// metadataOnly reports whether the source reads only metadata: if its first rules need no more, and always for Secrets. SetRules never
+// accepts rules that need more. Rules that end do not change it, because others may come back.
+func (s *source) metadataOnly() bool { return isSecret(s.kind) || s.metadata }
 
 func metadataOnly(q retention.RuleSet) bool {
 	return !slices.ContainsFunc(q.Rules(), func(r *engine.Program) bool { return !r.MetadataOnly() })

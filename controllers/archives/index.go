@@ -4,6 +4,7 @@ package archives
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -31,6 +32,7 @@ type index struct {
 	err     error                  // why the last attempt to write failed; nil if it did not
 	written bool                   // the store has taken an object of the index
 	settled map[policy.Target]bool // whether a target is gone, as an unwritten result says
+	flush   *flush                 // for which the ledger waits; nil for none
 	saved   map[policy.Target]bool // the same of written results, until the ledger has asked; others are written again
 }
 
@@ -207,20 +209,46 @@ func (w *worker) settled(ctx context.Context, targets map[policy.Target]bool) er
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for t, gone := range targets {
+		if was, known := w.index.saved[t]; !known || was != gone {
+			return errUnwritten
+		}
+	}
 	maps.DeleteFunc(w.index.saved, func(t policy.Target, _ bool) bool { _, asked := targets[t]; return asked })
 	return nil
 }
 
+var errUnwritten = errors.New("the index is still being written")
+
 // flushUntil writes the index, and waits for that until ctx ends. A slow store can take longer: then the next call finds the results.
+// If another call waits for that already, this one waits too, although its results may come with the next write.
 func (w *worker) flushUntil(ctx context.Context) error {
-	done := make(chan error, 1)
-	go func() { done <- w.flush(context.WithoutCancel(ctx)) }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("write the index: %w", ctx.Err())
+	w.mu.Lock()
+	f := w.index.flush
+	if f == nil {
+		f = &flush{done: make(chan struct{})}
+		w.index.flush = f
+		go func() {
+			f.err = w.flush(context.WithoutCancel(ctx))
+			w.mu.Lock()
+			w.index.flush = nil
+			w.mu.Unlock()
+			close(f.done)
+		}()
 	}
+	w.mu.Unlock()
+	select {
+	case <-f.done:
+		return f.err
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", errUnwritten, ctx.Err())
+	}
+}
+
+// flush is a write of the index for which the ledger waits.
+type flush struct {
+	done chan struct{} // closed at its end
+	err  error
 }
 
 // flush writes the index.

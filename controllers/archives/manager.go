@@ -48,7 +48,7 @@ type Manager struct {
 type Options struct {
 	Cache      client.Reader // of RetentionArchives
 	Client     client.Client // writes their status
-	Live       client.Reader // reads Secrets and the namespace kube-system from the API server
+	Live       client.Reader // reads Secrets, RetentionArchives and the namespace kube-system from the API server
 	Objects    Objects
 	Leadership interface{ Check() error } // returns nil while this process certainly leads
 	Clock      clock.WithTicker

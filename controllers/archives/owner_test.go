@@ -4,7 +4,9 @@ package archives_test
 
 import (
 	"testing"
+	"time"
 
+	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -87,6 +89,25 @@ func TestOtherSettingsForAnOwnerDoNotLoseItsSubjects(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOtherSettingsForAnOwnerThatIsGone: the first subject never asks again.
+func TestOtherSettingsForAnOwnerThatIsGone(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		all := h.members(h.rule("a"), "job", "x", "y")
+		other := h.rule("b", withPods)
+		other.Kind, other.Owner = pods, true
+		all[1].intent.Rule = other
+		h.server.delete(all[0].job)
+		_ = h.Record(all[0].intent, all[0].job, all[0])
+		isGone := false
+		for range 6 {
+			o := h.Record(all[1].intent, all[1].job, all[1])
+			isGone = isGone || o != nil && o.Result == retention.Gone
+			bubble.Pass(10 * time.Second)
+		}
+		expect.Equal(t, "the second subject learns that it is gone", true, isGone)
+	})
 }
 
 // TestRecordOfAnOwnerHasTheSubject: the record has each Pod that garbage collection deletes along, also one that lost its label.

@@ -121,6 +121,7 @@ func (u *upkeep) expireReceipts(now time.Time) {
 	for uid, r := range u.requests {
 		if r.isStale() && !r.queued && now.Sub(r.after) > time.Minute { // its subject no longer exists
 			delete(u.requests, uid)
+			r.readyLater()
 		}
 	}
 }

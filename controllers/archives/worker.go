@@ -147,7 +147,7 @@ func (w *worker) record(i policy.Intent, t policy.Target, c retention.Candidate)
 		return nil
 	}
 	r := w.requests[t.UID]
-	if r != nil && r.target.Is(t) && !r.same(t, i.Rule.Archive) {
+	if r != nil && r.target.Is(t) && !r.same(t, i.Rule.Archive) && !r.isStale() {
 		if r.leave(i.Subject.UID); r.candidate != nil {
 			r.later = append(r.later, waiting{i, c})
 			return nil

@@ -92,6 +92,7 @@ var Functions = map[string]Price{
 	"trim":                  priceOfScan,
 	"imageRepository":       priceOfScan,
 	"imageTag":              priceOfScan,
+	"url":                   priceOfURL,
 	"getEscapedPath":        priceOfPath,
 	"getQuery":              priceOfQuery,
 }

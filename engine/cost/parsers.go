@@ -16,7 +16,7 @@ import (
 var Parsers = []string{
 	"timestamp", "duration", "int", "uint", "double", "bool",
 	"ip", "isIP", "ip.isCanonical", "cidr", "isCIDR", "containsIP", "containsCIDR",
-	"url", "isURL", "semver", "isSemver", "validate", "format.named",
+	"isURL", "semver", "isSemver", "validate", "format.named",
 
 	// These parse the name of a time zone.
 	"getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear",
@@ -46,6 +46,16 @@ const (
 	pathPrice  = 4  // bytes for each byte of a path: escaped, a byte has three
 	queryPrice = 64 // bytes for each byte of a query: an entry of a map and a list for each parameter
 )
+
+// priceOfURL is quadratic, so that no URL is longer than about 30 KB: a comparison of URLs writes both as text, and has the price of short
+// values.
+func priceOfURL(args Operands, most int) int {
+	n := LongestText(args)
+	if n <= FreeText {
+		return 0
+	}
+	return PriceOfParse(args, most) + Times(n, n)/64
+}
 
 // priceOfPath is the price of escaping the path of a URL, which each call does again.
 func priceOfPath(args Operands, _ int) int {

@@ -103,15 +103,8 @@ func costOfQuote(v any, level int) int {
 	return nodePrice*nodePrice*level + 6*Times(textLength(v), level)
 }
 
-// costOfNode is for a comparison. Equal strings compare quickly. URLs are written as strings first.
-func costOfNode(v any, _ int) int {
-	if r, ok := v.(ref.Val); ok {
-		if u := urlOf(r); u != nil {
-			return nodePrice + pathPrice*(len(u.Path)+len(u.RawPath)) + runePrice*(len(u.RawQuery)+len(u.Host))
-		}
-	}
-	return nodePrice + textLength(v)/32
-}
+// costOfNode is for a comparison. Equal strings compare quickly.
+func costOfNode(v any, _ int) int { return nodePrice + textLength(v)/32 }
 
 func priceOfFormat(args Operands, most int) int {
 	return 3*LengthOf(args[0]) + tally(args[1], 0, most, costOfFormat)

@@ -18,8 +18,8 @@ type pastKey struct {
 }
 
 // was returns the row's subject and evaluations as if the snapshot were in force. Facts that rows no longer have are
-// unknown. If the ranking of a rule has changed, the rule is assumed to have kept the subject: that counts the most
-// subjects as newly due.
+// unknown. If the ranking of a rule has changed, or all namespaces share it, the rule is assumed to have kept the subject: that counts
+// the most subjects as newly due.
 func (p *past) was(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluation) {
 	x, row := p.index, p.row
 	at := pastKey{row.partition.partitionKey, snapshot}

@@ -93,10 +93,11 @@ func (r *archiveRestore) restoreEntries(ctx context.Context, from *openArchive) 
 	var records []restore.Record
 	unread := archive.NewUnread(from.entries)
 	if err := r.read(ctx, from, func(c archive.Content) error {
-		unread.Remove(c.Entry)
 		found, err := c.ToRestore(from.Name, r.selection.Namespace)
 		if err != nil {
 			from.unread.add(c.Place(), err)
+		} else {
+			unread.Remove(c.Entry)
 		}
 		records = append(records, found...)
 		return nil

@@ -221,6 +221,7 @@ func (s *Step) renewToken() {
 
 // The fields of a status that say that an object of an unknown kind ran to completion. Phases and conditions are in lower case.
 var (
+	endTimes   = []string{"completionTime", "completionTimestamp", "completedAt", "finishedAt", "finishTime", "endedAt", "endTime"}
 	endFields  = []string{"complet", "finish", "endtime", "endedat", "endtimestamp"} // parts of names of fields that have a time, or are true
 	phasePaths = []string{"status.phase", "status.state", "status.state.phase", "status.stage", "status.jobStatus.state"}
 	endPhases  = []string{"completed", "complete", "succeeded", "successful", "failed", "partiallyfailed", "failedvalidation", "error", "inconclusive", "finished", "done",
@@ -234,7 +235,9 @@ func (r *Record) finishedBy() string {
 	status, _, _ := unstructured.NestedMap(object, "status")
 	for _, name := range slices.Sorted(maps.Keys(status)) {
 		isEnd := func(part string) bool { return strings.Contains(strings.ToLower(name), part) }
-		if text, _ := status[name].(string); (text != "" || status[name] == true) && slices.ContainsFunc(endFields, isEnd) {
+		value := status[name]
+		if text, _ := value.(string); (text != "" || value == true) && slices.ContainsFunc(endFields, isEnd) ||
+			value != nil && value != "" && value != false && slices.Contains(endTimes, name) {
 			return "status." + name
 		}
 	}

@@ -336,6 +336,7 @@ func TestPlanFinished(t *testing.T) {
 		`{complete: true}`:                        "status.complete",
 		`{complete: false}`:                       "",
 		`{completions: 3}`:                        "",
+		`{endTime: 1764500000}`:                   "status.endTime",
 		`{restoreCompletionTs: "2026-01-01"}`:     "status.restoreCompletionTs",
 		`{phase: Processed}`:                      "status.phase Processed",
 		`{phase: Other}, outcome: Failed`:         "outcome Failed",

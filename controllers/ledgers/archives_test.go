@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -32,6 +33,13 @@ func (w *harness) archiving() *policy.Policy {
 	p := policyOf("p", nil)
 	p.Rules = []*policy.Rule{{ID: policy.RuleID{Policy: "p", Rule: "old"}, Archive: w.archives.settings}}
 	return p
+}
+
+// results returns what is settled.
+func (a *archives) results() map[string]bool {
+	a.harness.mu.Lock()
+	defer a.harness.mu.Unlock()
+	return maps.Clone(a.settled)
 }
 
 // Settled implements ledgers.Archives.
@@ -90,7 +98,7 @@ func TestDeletionsCountAfterTheirRecordsHaveResults(t *testing.T) {
 		w.set(func() { w.archives.down = nil })
 		bubble.Pass(time.Minute)
 		w.is(2, 1)
-		expect.Equal(t, "results by version", 1, len(w.archives.settled))
+		expect.Equal(t, "results by version", 1, len(w.archives.results()))
 	})
 }
 
@@ -106,11 +114,10 @@ func TestDoubtOfRulesThatArchive(t *testing.T) {
 		w.use(w.archiving())
 		bubble.Pass(5 * time.Second)
 		w.is(0, 1, "kept")
-		expect.Equal(t, "settled", map[string]bool{"history/gone": true, "history/changed": false}, w.archives.settled)
+		expect.Equal(t, "settled", map[string]bool{"history/gone": true, "history/changed": false}, w.archives.results())
 		bubble.Pass(20 * time.Minute)
 		w.is(0, 1)
-		expect.Equal(t, "settled at last", false, w.archives.settled["history/kept"])
-		expect.Equal(t, "settled at last", 3, len(w.archives.settled))
+		expect.Equal(t, "settled at last", map[string]bool{"history/gone": true, "history/changed": false, "history/kept": false}, w.archives.results())
 	}, func(w *harness) {
 		w.ledgerOf("p", "gone uid-gone 1", "kept uid-kept 1", "changed uid-changed 1")
 	})
@@ -130,10 +137,9 @@ func TestDeletionThatFailsWhileAnArchiveIsWritten(t *testing.T) {
 		w.objects["uid-busy"].Ready()
 		bubble.Pass(100 * time.Millisecond)
 		w.forget("busy")
-		settled := 0
 		for range 600 {
 			bubble.Pass(time.Second)
-			w.set(func() { settled = len(w.archives.settled) })
+			settled := len(w.archives.results())
 			if n := int(w.stored("uid-p").Total.Gone); n > settled {
 				t.Fatalf("%d objects are counted as gone, and the archive has %d results", n, settled)
 			}

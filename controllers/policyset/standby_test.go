@@ -3,6 +3,7 @@
 package policyset_test
 
 import (
+	"sync"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,7 +24,9 @@ func TestStandbyEndsBeforeTheLeaderPublishes(t *testing.T) {
 	leader.Standby = standby.Reconciler
 	publish := leader.Subscribers[0]
 	leader.Subscribers[0] = func(e policyset.CompiledSnapshot) {
-		standby.Republish()
+		var republish sync.WaitGroup
+		republish.Go(standby.Republish) // in a goroutine of its own: the lock order is that of one Reconciler
+		republish.Wait()
 		publish(e)
 	}
 	expect.Equal(t, "snapshots of the standby", 1, len(standby.published))

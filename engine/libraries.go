@@ -29,7 +29,7 @@ func Libraries() []Library {
 		{"Loops with two variables", "`labels.exists(key, value, …)`, `transformList`, `transformMap`, `transformMapEntry`", extensionDocs + "#twovarcomprehensions"},
 		{"Kubernetes lists", "`isSorted`, `sum`, `min`, `max`, `indexOf`", kubernetesDocs + "#kubernetes-list-library"},
 		{"Kubernetes regex", "`find`, `findAll`", kubernetesDocs + "#kubernetes-regex-library"},
-		{"Kubernetes URL", "`url(…)`, `isURL`, `getHost`, `getQuery`", kubernetesDocs + "#kubernetes-url-library"},
+		{"Kubernetes URL", "`url(…)` of at most about 30 KB, `isURL`, `getHost`, `getQuery`", kubernetesDocs + "#kubernetes-url-library"},
 		{"Kubernetes quantity", "`quantity('250m')`, `isQuantity`, `isGreaterThan`, `add`", kubernetesDocs + "#kubernetes-quantity-library"},
 		{"Kubernetes IP and CIDR", "`ip(…)`, `cidr(…)`, `isIP`, `containsIP`", kubernetesDocs + "#kubernetes-ip-address-library"},
 		{"Kubernetes format", "`format.dns1123Label().validate(…)` and other formats", kubernetesDocs + "#kubernetes-format-library"},

@@ -90,7 +90,7 @@ var recoveries = map[string]string{
 	"archives.reading.invalid":  "archives TestArchiveThatCannotBeUsed",
 	"archives.reading.shared":   "archives TestArchivesThatShareAURL",
 	"archives.worker.shared":    "archives TestArchivesThatShareAURL, archives TestSharedURLIsFoundLater",
-	"archives.permission.no":    "archives TestRetainDoesNotRelyOnACache",
+	"archives.lastCheck.err":    "archives TestRetainDoesNotRelyOnACache",
 	"archives.trimmer.unlisted": "archives TestRetainNeedsAListing",
 	"archives.trimmer.cause":    "archives TestRetainAndRequestsThatFail, archives TestRetainThatIsLate",
 	"archives.flush.err":        "archives TestSettledWithASlowStore",

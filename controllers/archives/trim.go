@@ -40,7 +40,7 @@ const (
 // trimmer deletes from an archive what is older than spec.retain, a part in each tick.
 type trimmer struct {
 	*worker
-	permission permission
+	last       lastCheck
 	generation int64 // of the spec by which days were found
 	listed     time.Time
 	unlisted   error                // why the last listing failed
@@ -70,7 +70,7 @@ func (t *trimmer) trim(ctx context.Context, s spec, now time.Time) {
 }
 
 func (t *trimmer) work(ctx context.Context, keep archive.Retention, due bool) {
-	t.permission = permission{}
+	t.last = lastCheck{}
 	if err := t.check(ctx); err != nil {
 		log.FromContext(ctx).V(1).Info("nothing deleted for spec.retain; Sunset retries", "archive", t.name, "why", err.Error())
 		return
@@ -130,24 +130,23 @@ func (t *trimmer) reportExpired(now time.Time) {
 	}
 }
 
-// permission says whether objects may be deleted in a tick.
-type permission struct {
-	mu sync.Mutex
-	at time.Time // when the last answer of the API server arrived
-	no error     // why not; then not in this tick any more
+// lastCheck is the last check whether objects may be deleted.
+type lastCheck struct {
+	mu  sync.Mutex
+	at  time.Time // when the answer of the API server arrived
+	err error     // why nothing more may be deleted in this tick; nil if it may
 }
 
 // check returns an error unless the RetentionArchive has the spec by which days were found, and no other one has its url. The answer of
 // the API server is at most a second old: a cache could lack a new legal hold.
 func (t *trimmer) check(ctx context.Context) error {
-	p := &t.permission
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.no == nil && !preflight.Fresh(t.manager.Clock.Now(), p.at) {
-		p.no = t.checkNow(ctx)
-		p.at = t.manager.Clock.Now()
+	t.last.mu.Lock()
+	defer t.last.mu.Unlock()
+	if t.last.err == nil && !preflight.Fresh(t.manager.Clock.Now(), t.last.at) {
+		t.last.err = t.checkNow(ctx)
+		t.last.at = t.manager.Clock.Now()
 	}
-	return p.no
+	return t.last.err
 }
 
 func (t *trimmer) checkNow(ctx context.Context) error {

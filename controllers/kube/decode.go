@@ -101,7 +101,7 @@ func (d *decoder) keptRules(rules *decoderRules, namespace string) *keptRules {
 	defer d.mu.Unlock()
 	a := rules.kept[namespace]
 	if a == nil {
-		a = newKeptRules(rules.Only(namespace))
+		a = newKeptRules(rules.OnlyIn(namespace))
 		rules.kept[namespace] = a
 	}
 	return a

@@ -40,7 +40,7 @@ func (l *Reconciler) compare(entries []*entry, before *policy.Snapshot) (changed
 		case e.previews.before == nil && !e.previews.blind && before != nil:
 			e.previews.before, changed = l.pastSnapshot(before), true
 		}
-		e.previews.ended()
+		e.previews.forgetEnded()
 		kept.Insert(e.previews.snapshots()...)
 		if e.policy.Namespace == "" {
 			ofCluster.Insert(e.previews.snapshots()...)
@@ -102,19 +102,20 @@ func (l *Reconciler) beginIn(v *previews, namespaces sets.Set[string], before *p
 	v.beforeIn = began
 }
 
-// snapshots are those that the counts of a policy use. ended removes those of namespaces that no longer wait, and drop one of them:
-// then everything that is due there counts.
+// snapshots are the earlier ones with which the counts of a policy compare.
 func (v *previews) snapshots() []*policy.Snapshot {
 	return append(slices.Collect(maps.Values(v.beforeIn)), v.before)
 }
 
-func (v *previews) ended() {
+// forgetEnded forgets what was in force in namespaces that no longer wait.
+func (v *previews) forgetEnded() {
 	if v.scope != nil && len(v.beforeIn) > 0 {
 		v.beforeIn = maps.Clone(v.beforeIn)
 		maps.DeleteFunc(v.beforeIn, func(namespace string, _ *policy.Snapshot) bool { return !v.scope.Has(namespace) })
 	}
 }
 
+// drop forgets a snapshot. Everything that is due where it was used then counts.
 func (v *previews) drop(s *policy.Snapshot) {
 	if v.before == s {
 		v.before, v.blind = nil, true

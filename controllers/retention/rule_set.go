@@ -65,8 +65,8 @@ func (a NamespaceRules) and(own []*engine.Program) NamespaceRules {
 	return NamespaceRules{Rules: slices.Concat(a.Rules, own), Layout: a.Layout.And(keys...), selection: engine.NewSelection(own)}
 }
 
-// Only returns the rules for the subjects of one namespace, without those of others.
-func (q RuleSet) Only(namespace string) RuleSet {
+// OnlyIn returns the rules for the subjects of one namespace, without those of others.
+func (q RuleSet) OnlyIn(namespace string) RuleSet {
 	own, ok := q.In[namespace]
 	if q.In = nil; ok {
 		q.In = map[string]NamespaceRules{namespace: own}

@@ -8,11 +8,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
@@ -56,9 +56,7 @@ func FuzzFacts(f *testing.F) {
 				checkFacts(t, r, e.Facts(compiled, object))
 			}
 		}
-		if diff := cmp.Diff(untouched, object); diff != "" {
-			t.Errorf("the object was changed:\n%s", diff)
-		}
+		expect.Equal(t, "the object after the evaluation", untouched, object)
 	})
 }
 

@@ -128,11 +128,13 @@ func TestVariables(t *testing.T) {
 		{Name: "at", Expression: "variables.done ? finishedAt(object) : optional.none()"},
 		{Name: "names", Expression: "object.status.?conditions.orValue([]).map(c, c.type)"},
 		{Name: "both", Expression: "variables.names + variables.names"},
+		{Name: "four", Expression: "variables.both + variables.both"},
 		{Name: "object", Expression: "object.metadata"},
 	}
 	tests := map[string]string{
 		"used once":                           "variables.done",
 		"used twice":                          "variables.done && variables.done",
+		"through two others":                  "size(variables.four) == 4 * size(variables.names)",
 		"one through another":                 "variables.at.hasValue() && variables.at == finishedAt(object)",
 		"in a loop":                           "['Complete'].all(n, n in variables.names && n in variables.both)",
 		"a name that a loop variable has too": "['Complete'].all(done, variables.done && done in variables.names && variables.done)",

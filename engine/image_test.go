@@ -265,11 +265,7 @@ func TestProblemsOfRulesAboutImages(t *testing.T) {
 			}
 			r.Eligible = test.eligible
 			_, problems := c.Rule(r, variables, "spec.rules[0]")
-			var got []string
-			for _, p := range problems {
-				got = append(got, p.String())
-			}
-			expect.Equal(t, "problems", test.want, got)
+			expect.Equal(t, "problems", test.want, policy.Lines(problems))
 		})
 	}
 }

@@ -3,12 +3,13 @@
 package engine_test
 
 import (
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
@@ -84,13 +85,7 @@ func TestProblemsOfRules(t *testing.T) {
 			r := rule()
 			tc.change(&r)
 			compiled, problems := fixture.Compiler(t).Rule(r, tc.variables, "spec.rules[0]")
-			var got []string
-			for _, p := range problems {
-				got = append(got, p.String())
-			}
-			if strings.Join(got, "\n") != strings.Join(tc.want, "\n") {
-				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
-			}
+			expect.Equal(t, "problems", tc.want, policy.Lines(problems))
 			if (compiled == nil) != (len(problems) > 0) {
 				t.Error("a rule in addition to problems, or neither")
 			}

@@ -357,11 +357,7 @@ func TestReferencesWhereThereAreNone(t *testing.T) {
 			r := aboutConfigMaps("true && references.count == 0")
 			test.change(&r)
 			_, problems := fixture.Compiler(t).Rule(r, test.variables, "spec.rules[0]")
-			var got []string
-			for _, p := range problems {
-				got = append(got, p.String())
-			}
-			expect.Equal(t, "problems", test.want, got)
+			expect.Equal(t, "problems", test.want, policy.Lines(problems))
 		})
 	}
 }

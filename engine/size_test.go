@@ -140,24 +140,6 @@ func TestCallsCountTowardsTheSize(t *testing.T) {
 	}
 }
 
-// TestNestedVariablesCountTowardsTheSize: a variable is evaluated once, regardless of how often it is used.
-func TestNestedVariablesCountTowardsTheSize(t *testing.T) {
-	r := rule()
-	r.StartTime = "object.metadata.creationTimestamp"
-	r.Eligible = "variables.a + variables.b + variables.c == 6 + 11 + 28 && variables.c - variables.b - variables.a == 11 && has(object.metadata)"
-	rule, problems := fixture.Compiler(t).Rule(r, []v1alpha1.Variable{
-		{Name: "a", Expression: "1 + 2 + 3"},
-		{Name: "b", Expression: "variables.a + variables.a - 1"},
-		{Name: "c", Expression: "variables.a + variables.b + variables.b"},
-	}, "")
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	if facts := rule.Facts(t.Context(), map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}); !facts.Eligible {
-		t.Errorf("%+v", facts)
-	}
-}
-
 // TestRegularExpressionsCountTowardsTheSize: short repetitions count with their instructions.
 func TestRegularExpressionsCountTowardsTheSize(t *testing.T) {
 	p := &policy.Policy{Name: "p", Namespace: "team-a"}

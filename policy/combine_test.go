@@ -166,8 +166,9 @@ func TestDecideWithOneRule(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			v, _ := policy.Decide(policy.Subject{}, []policy.Evaluation{test.evaluation}, now)
+			v, permit := policy.Decide(policy.Subject{}, []policy.Evaluation{test.evaluation}, now)
 			check(t, v, test.want)
+			expect.Equal(t, "has a permit", v.Action == policy.Delete, permit.Valid())
 		})
 	}
 }
@@ -206,8 +207,9 @@ func TestSeveralRules(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			v, _ := policy.Decide(policy.Subject{}, test.evaluations, now)
+			v, permit := policy.Decide(policy.Subject{}, test.evaluations, now)
 			check(t, v, test.want)
+			expect.Equal(t, "has a permit", v.Action == policy.Delete, permit.Valid())
 		})
 	}
 }

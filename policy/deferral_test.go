@@ -49,7 +49,7 @@ func TestLoadFindsProblemsOfWindowsAndFreezes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := parse(t, `{"metadata": {"name": "p"}, "spec": {`+test.spec+`}}`).Load(policy.DefaultProtection())
-			said := strings.Join(problems(p.Problems), "; ")
+			said := strings.Join(policy.Lines(p.Problems), "; ")
 			if len(p.Problems) > 1 || !strings.Contains(said, test.want) || test.want == "" && said != "" {
 				t.Errorf("problems %q, want %q", said, test.want)
 			}

@@ -93,25 +93,6 @@ func TestDeletePermitUpheld(t *testing.T) {
 	}
 }
 
-func TestDeletePermitOnlyForADeletion(t *testing.T) {
-	tests := map[string]policy.Evaluation{
-		"a dry run":        says("a", dryRun),
-		"a suspended rule": says("a", suspended),
-		"an unknown mode":  says("a", mode("Enforced")),
-		"no mode":          says("a", mode("")),
-		"not due yet":      says("a", ttl(time.Hour+1)),
-		"an error":         says("a", failed),
-		"unknown facts":    says("a", unknown),
-	}
-	for name, evaluation := range tests {
-		t.Run(name, func(t *testing.T) {
-			if v, w := policy.Decide(policy.Subject{}, evaluations(evaluation), now); w.Valid() {
-				t.Errorf("permit %+v for verdict %+v", w, v)
-			}
-		})
-	}
-}
-
 func TestZeroValuesNeverDelete(t *testing.T) {
 	if w := (policy.DeletePermit{}); w.Valid() || w.Rule() != nil {
 		t.Error("the zero permit permits something")

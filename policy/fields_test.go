@@ -120,8 +120,15 @@ func change(t *testing.T, v reflect.Value) {
 	}
 }
 
-func effectiveOf(r *policy.Rule) *policy.EffectiveRules {
-	return &policy.EffectiveRules{Rules: []*policy.Rule{r}}
+// differInSettings compares the settings of two rules in both directions.
+func differInSettings(t *testing.T, a, b *policy.Rule) bool {
+	t.Helper()
+	first, second := &policy.EffectiveRules{Rules: []*policy.Rule{a}}, &policy.EffectiveRules{Rules: []*policy.Rule{b}}
+	same := first.SameSettings(second)
+	if same != second.SameSettings(first) {
+		t.Errorf("the comparison is not symmetric for %+v and %+v", a, b)
+	}
+	return !same
 }
 
 // TestRuleComparisonHasEveryField: a changed rule is evaluated again.
@@ -134,7 +141,7 @@ func TestRuleComparisonHasEveryField(t *testing.T) {
 		"Relations":  "depends only on the expressions, and so on Key",
 		"IfEnforced": "depends only on Overrides",
 		"Gate":       "has the earlier state for a count",
-	}, func(a, b *policy.Rule) bool { return !effectiveOf(a).SameSettings(effectiveOf(b)) })
+	}, func(a, b *policy.Rule) bool { return differInSettings(t, a, b) })
 }
 
 // TestOverrideComparisonHasEveryField checks the comparison for evaluation, and the one for approval.
@@ -146,7 +153,7 @@ func TestOverrideComparisonHasEveryField(t *testing.T) {
 			one, other := enforced("p", "r"), enforced("p", "r")
 			overriding(a)(one)
 			overriding(b)(other)
-			return !effectiveOf(one).SameSettings(effectiveOf(other))
+			return differInSettings(t, one, other)
 		})
 	})
 	t.Run("approval", func(t *testing.T) {

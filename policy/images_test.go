@@ -109,13 +109,7 @@ func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := mixed()
 			test.spoil(&d.Spec, &d.Spec.Rules[1])
-			p := d.Load(policy.DefaultProtection())
-			if len(p.Problems) != 1 || p.Problems[0].Path != "spec.rules[1]."+test.path {
-				t.Fatalf("problems %v, want one at %s", p.Problems, test.path)
-			}
-			if p.Rules[0].Invalid() || !p.Rules[1].Invalid() {
-				t.Error("the rule about Jobs must be valid, and the rule about images invalid")
-			}
+			checkProblem(t, d.Load(policy.DefaultProtection()), "spec.rules[1]."+test.path)
 		})
 	}
 }
@@ -130,7 +124,7 @@ func TestImageTargetAPIVersions(t *testing.T) {
 	} {
 		d := mixed()
 		d.Spec.Rules[1].Target.APIVersion = apiVersion
-		expect.Equal(t, apiVersion, want, problems(d.Load(policy.DefaultProtection()).Problems))
+		expect.Equal(t, apiVersion, want, policy.Lines(d.Load(policy.DefaultProtection()).Problems))
 	}
 }
 
@@ -157,14 +151,14 @@ func TestImageFieldsNeedAnImageTarget(t *testing.T) {
 	d.Spec.Rules[0].Images, d.Spec.Rules[0].NodeSelector = &v1alpha1.Images{}, &metav1.LabelSelector{}
 	const why = ": only a rule about images of nodes can have this field (leave it out, or write target: {apiVersion: node.sunset-k8s.io/v1alpha1, kind: Image})"
 	want := []string{"spec.rules[0].images" + why, "spec.rules[0].nodeSelector" + why}
-	expect.Equal(t, "problems", want, problems(d.Load(policy.DefaultProtection()).Problems))
+	expect.Equal(t, "problems", want, policy.Lines(d.Load(policy.DefaultProtection()).Problems))
 }
 
 func TestNamespacesHaveNoRulesAboutImages(t *testing.T) {
 	d := mixed()
 	d.Kind, d.Metadata.Namespace, d.Spec.ServiceAccountName = "RetentionPolicy", "team-a", "cleaner"
 	want := []string{"spec.rules[1].target.kind: images of nodes are cluster-scoped (only a ClusterRetentionPolicy can have rules about images)"}
-	expect.Equal(t, "problems", want, problems(d.Load(policy.DefaultProtection()).Problems))
+	expect.Equal(t, "problems", want, policy.Lines(d.Load(policy.DefaultProtection()).Problems))
 }
 
 func TestNamespacesCannotOverrideRulesAboutImages(t *testing.T) {
@@ -177,7 +171,7 @@ func TestNamespacesCannotOverrideRulesAboutImages(t *testing.T) {
 	namespaces := map[string]policy.Namespace{"team-a": {}}
 	b := policy.NewSnapshot([]*policy.Policy{mixed().Load(policy.DefaultProtection()), ours}, namespaces, policy.DefaultProtection())
 	want := []string{"spec.overrides[0].rule: rule batch/images targets images of nodes, which are cluster-scoped (leave the override out)"}
-	expect.Equal(t, "problems", want, problems(b.Policies()[1].Problems))
+	expect.Equal(t, "problems", want, policy.Lines(b.Policies()[1].Problems))
 	if rules := b.ClusterRules("team-a"); len(rules) != 1 || rules[0].ID.Rule != "jobs" {
 		t.Errorf("rules of the namespace are %v", rules)
 	}
@@ -204,7 +198,7 @@ func TestWarningsOfShortLivesOfImages(t *testing.T) {
 	} {
 		d := mixed()
 		d.Spec.Rules[0].TTL, d.Spec.Rules[1].TTL = "1m", ttl
-		expect.Equal(t, ttl, want, problems(d.Load(policy.DefaultProtection()).Warnings()))
+		expect.Equal(t, ttl, want, policy.Lines(d.Load(policy.DefaultProtection()).Warnings()))
 	}
 }
 

@@ -166,7 +166,7 @@ func TestReferencesAreReadStrictly(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := parse(t, `{"spec": {"references": `+test.references+`, "rules": [{"name": "jobs"}], "mode": "Enforce"}}`)
-			expect.Equal(t, "problems", test.want, problems(d.Problems))
+			expect.Equal(t, "problems", test.want, policy.Lines(d.Problems))
 			expect.Equal(t, "rules that are loaded nevertheless", 1, len(d.Spec.Rules))
 			expect.Equal(t, "mode", v1alpha1.Enforce, d.Spec.Mode)
 		})

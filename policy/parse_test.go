@@ -103,7 +103,7 @@ func TestParseIsStrict(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			expect.Equal(t, "problems", test.want, problems(parse(t, test.text).Problems))
+			expect.Equal(t, "problems", test.want, policy.Lines(parse(t, test.text).Problems))
 		})
 	}
 }

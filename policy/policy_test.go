@@ -3,7 +3,9 @@
 package policy_test
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,13 +43,16 @@ func fastest(run func()) time.Duration {
 	return took
 }
 
-// problems are the texts of problems.
-func problems(of []policy.Problem) []string {
-	var lines []string
-	for _, p := range of {
-		lines = append(lines, p.String())
+// checkProblem checks that a policy has one problem, which makes the rule that its path names invalid, or all rules.
+func checkProblem(t *testing.T, p *policy.Policy, path string) {
+	t.Helper()
+	if len(p.Problems) != 1 || p.Problems[0].Path != path {
+		t.Fatalf("problems %v, want one at %s", p.Problems, path)
 	}
-	return lines
+	for i, r := range p.Rules {
+		concerned := strings.HasPrefix(path, fmt.Sprintf("spec.rules[%d].", i)) || !strings.HasPrefix(path, "spec.rules[")
+		expect.Equal(t, fmt.Sprintf("rule %d is invalid", i), concerned, r.Invalid())
+	}
 }
 
 // enforced is a valid enforced rule with a TTL of an hour.

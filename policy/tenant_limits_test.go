@@ -50,7 +50,7 @@ func TestTooManyOverrides(t *testing.T) {
 			expect.Equal(t, "overrides", test.applying, len(r.Overrides))
 			expect.Equal(t, "suspended", test.problem != "", r.Suspended)
 			last := all[len(all)-1]
-			said := strings.Join(problems(snapshot.Policy(last.Name).Problems), "; ")
+			said := strings.Join(policy.Lines(snapshot.Policy(last.Name).Problems), "; ")
 			if !strings.HasPrefix(said, test.problem) || test.problem == "" && said != "" {
 				t.Errorf("problems %q, want %q", said, test.problem)
 			}
@@ -95,7 +95,7 @@ func TestTooManyFreezes(t *testing.T) {
 					}
 				}
 			}
-			said := problems(snapshot.Policy(all[len(all)-1].Name).Problems)
+			said := policy.Lines(snapshot.Policy(all[len(all)-1].Name).Problems)
 			expect.Equal(t, "invalid", test.policies > 8, len(said) == 1 && strings.HasPrefix(said[0], "spec.freezes: RetentionPolicies of the namespace have more than 256 freezes"))
 			expect.Equal(t, "freezes elsewhere", 0, len(snapshot.Effective(jobs.GroupKind(), "team-b").Rules[0].Freezes))
 		})

@@ -39,7 +39,7 @@ func TestProblemsNameMisplacedFieldsOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := parse(t, `{"spec": {`+test.spec+`}}`).Load(policy.DefaultProtection())
-			expect.Equal(t, "problems", test.want, problems(p.Problems))
+			expect.Equal(t, "problems", test.want, policy.Lines(p.Problems))
 			for i, r := range p.Rules {
 				if !r.Invalid() {
 					t.Errorf("rule %d is valid", i)

@@ -111,23 +111,23 @@ func TestVersionThatLosesIsTold(t *testing.T) {
 	given := policyOf("b", at("v1", "fine", v1alpha1.Enforce), at("v2", "other", v1alpha1.Enforce))
 	snapshot := policy.NewSnapshot([]*policy.Policy{given, ofTeam("team", "v2", at("v2", "r", v1alpha1.Enforce))}, nil, policy.Protection{})
 	want := []string{"spec.rules[1].target.apiVersion: Sunset reads each kind in one version only, and Thing in g/v1, because rule b/fine targets it (use apiVersion g/v1)"}
-	expect.Equal(t, "problems", want, problems(snapshot.Policies()[0].Problems))
+	expect.Equal(t, "problems", want, policy.Lines(snapshot.Policies()[0].Problems))
 	if len(given.Problems) > 0 || given.Rules[1].Invalid() {
 		t.Error("the policy given was changed")
 	}
 	snapshot = policy.NewSnapshot([]*policy.Policy{ofTeam("team", "v2", at("v1", "r", v1alpha1.Enforce))}, nil, policy.Protection{})
 	want = []string{"spec.rules[0].target.apiVersion: Sunset reads each kind in one version only, and Thing in g/v2, because the API server prefers it (use apiVersion g/v2)"}
-	expect.Equal(t, "problems of a RetentionPolicy", want, problems(snapshot.Policies()[0].Problems))
+	expect.Equal(t, "problems of a RetentionPolicy", want, policy.Lines(snapshot.Policies()[0].Problems))
 	snapshot = policy.NewSnapshot([]*policy.Policy{ofTeam("a", "", at("v1", "r", v1alpha1.Enforce)), ofTeam("b", "", at("v2", "r", v1alpha1.Enforce))}, nil, policy.Protection{})
 	want = []string{`spec.rules[0].target.apiVersion: Sunset reads each kind in one version only, and does not know which version of Thing the API server prefers; ` +
 		`RetentionPolicies name several versions (to see the preferred version, run kubectl api-resources --api-group="g"; ` +
 		`a ClusterRetentionPolicy with a rule about the kind chooses the version)`}
 	for _, p := range snapshot.Policies() {
-		expect.Equal(t, "problems while the preferred version is unknown", want, problems(p.Problems))
+		expect.Equal(t, "problems while the preferred version is unknown", want, policy.Lines(p.Problems))
 	}
 	wrong := at("v2", "r", v1alpha1.Enforce)
 	wrong.Problems = []policy.Problem{{Path: "spec.rules[0].ttl", Message: "missing"}}
 	snapshot = policy.NewSnapshot([]*policy.Policy{ofTeam("a", "", at("v1", "r", v1alpha1.Enforce)), ofTeam("b", "", wrong)}, nil, policy.Protection{})
 	want = []string{"spec.rules[0].target.apiVersion: Sunset reads each kind in one version only, and Thing in g/v1, because all valid rules about it target this version (use apiVersion g/v1)"}
-	expect.Equal(t, "problems of an invalid rule", want, problems(snapshot.Policies()[1].Problems))
+	expect.Equal(t, "problems of an invalid rule", want, policy.Lines(snapshot.Policies()[1].Problems))
 }

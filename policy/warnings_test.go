@@ -29,8 +29,8 @@ func TestWarningOfMaximumBelowTTL(t *testing.T) {
 				rule.Capacity = &v1alpha1.Capacity{Max: new(int32(5))}
 			}
 			p := (&policy.Document{Spec: policy.Spec{Rules: []v1alpha1.Rule{rule}}}).Load(policy.DefaultProtection())
-			expect.Equal(t, "problems", nil, problems(p.Problems))
-			expect.Equal(t, "warnings", test.want, problems(p.Warnings()))
+			expect.Equal(t, "problems", nil, policy.Lines(p.Problems))
+			expect.Equal(t, "warnings", test.want, policy.Lines(p.Warnings()))
 		})
 	}
 }
@@ -68,7 +68,7 @@ func TestWarningsOfRulesThatDoNotAskForUse(t *testing.T) {
 			if test.change != nil {
 				test.change(p.Rules[0])
 			}
-			expect.Equal(t, "problems", test.want, problems(p.Warnings()))
+			expect.Equal(t, "problems", test.want, policy.Lines(p.Warnings()))
 		})
 	}
 }

@@ -49,7 +49,7 @@ func TestOverridesWithTooManyWindows(t *testing.T) {
 			expect.Equal(t, "windows", test.windows, len(r.Windows))
 			expect.Equal(t, "suspended", test.problem != "", r.Suspended)
 			last := test.policies[len(test.policies)-1]
-			said := strings.Join(problems(snapshot.Policy(last.Name).Problems), "; ")
+			said := strings.Join(policy.Lines(snapshot.Policy(last.Name).Problems), "; ")
 			if !strings.HasPrefix(said, test.problem) || test.problem == "" && strings.Contains(said, "windows") {
 				t.Errorf("problems %q, want %q", said, test.problem)
 			}

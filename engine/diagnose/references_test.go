@@ -3,8 +3,10 @@
 package diagnose_test
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
@@ -76,14 +78,11 @@ func TestInvalidReferences(t *testing.T) {
 					r.Eligible, variables = "variables.it", append(variables, v1alpha1.Variable{Name: "it", Expression: test.eligible})
 				}
 				_, problems := c.Rule(r, variables, "spec.rules[0]")
-				var got, want []string
-				for _, p := range problems {
-					got = append(got, p.String())
-				}
+				var want []string
 				for _, text := range test.want {
 					want = append(want, path+text)
 				}
-				expect.Equal(t, field, want, got)
+				expect.Equal(t, field, want, policy.Lines(problems))
 			}
 		})
 	}
@@ -101,13 +100,7 @@ func TestInvalidReferencesInVariables(t *testing.T) {
 		"variables.first.Kind == 'Pod'":                        `spec.rules[0].eligible:1:16: unknown field "Kind" (did you mean variables.first.kind?)`,
 	} {
 		_, problems := fixture.Compiler(t).Rule(aboutConfigMaps(eligible), variables, "spec.rules[0]")
-		got := ""
-		for _, p := range problems {
-			got += p.String()
-		}
-		if got != want {
-			t.Errorf("%s: got\n%s\nwant\n%s", eligible, got, want)
-		}
+		expect.Equal(t, eligible, want, strings.Join(policy.Lines(problems), "\n"))
 	}
 }
 

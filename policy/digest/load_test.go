@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/digest"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -77,11 +78,7 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, problems := digest.Load(&v1alpha1.RetentionDigest{Spec: test.spec})
-			var all []string
-			for _, p := range problems {
-				all = append(all, p.String())
-			}
-			said := strings.Join(all, "\n")
+			said := strings.Join(policy.Lines(problems), "\n")
 			if (d == nil) != (test.want != "") || !strings.Contains(said, test.want) || strings.Contains(said, "secret@") {
 				t.Errorf("problems %q, want %q", said, test.want)
 			}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
@@ -81,9 +80,7 @@ func TestExplainALiveObject(t *testing.T) {
 		"retentionPolicies": []any{"dev/sooner"}, "says": "due", "reason": "Expired",
 		"startTime": "2026-02-28T02:00:00Z", "dueTime": "2026-02-28T04:00:00Z", "settings": []any{ttl},
 	}
-	if diff := cmp.Diff(enforced, record.Rules[0].IfEnforced); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "if enforced", enforced, record.Rules[0].IfEnforced)
 	asked := strings.Join(s.asked, "\n")
 	if !strings.Contains(asked, "GET "+devJobsPath+" ") || strings.Contains(asked, "GET "+jobsPath+" ") {
 		t.Errorf("requests for the Jobs of other namespaces, or none for this one:\n%s", asked)
@@ -390,8 +387,6 @@ func TestExplainAgreesWithPreview(t *testing.T) {
 			delete(want, field)
 		}
 		delete(page.Verdict, "message")
-		if diff := cmp.Diff(want, page.Verdict); diff != "" {
-			t.Errorf("%s: %s", object, diff)
-		}
+		expect.Equal(t, object, want, page.Verdict)
 	}
 }

@@ -120,17 +120,13 @@ func TestExplainAgreesWithFiles(t *testing.T) {
 		_, name, _ := strings.Cut(i.Tags[0], "/")
 		name = "image/" + name
 		live := s.explain(t, "", name, "--node", "worker-1", "-f", policy)
-		if diff := cmp.Diff(run(t, "", "explain", name, "-f", policy, "-f", list, "--node", node), live, cmp.AllowUnexported(ran{})); diff != "" {
-			t.Errorf("%s: -files +live\n%s", name, diff)
-		}
+		expect.Equal(t, name, run(t, "", "explain", name, "-f", policy, "-f", list, "--node", node), live, cmp.AllowUnexported(ran{}))
 	}
 	live := s.preview(t, "", "--node", "worker-1", "-f", policy, "-o", "json")
 	files := run(t, "", "preview", "-f", policy, "-f", list, "--node", node, "-o", "json")
 	live.out, _, _ = strings.Cut(live.out, `, "diff": [`) // only a cluster has rules in force to compare with
 	files.out = strings.TrimSuffix(files.out, "}\n")
-	if diff := cmp.Diff(files.out, live.out); diff != "" {
-		t.Errorf("preview: -files +live\n%s", diff)
-	}
+	expect.Equal(t, "preview of live objects", files.out, live.out)
 }
 
 func TestPreviewOfANode(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
@@ -274,9 +273,7 @@ func TestReferrersForPrograms(t *testing.T) {
 		var wanted map[string]any
 		expect.NoError(t, json.Unmarshal([]byte(want), &wanted))
 		for _, format := range []string{"json", "yaml"} {
-			if diff := cmp.Diff(wanted, read(name, format).References); diff != "" {
-				t.Errorf("%s in %s: %s", name, format, diff)
-			}
+			expect.Equal(t, name+" in "+format, wanted, read(name, format).References)
 		}
 	}
 	all := read("site", "json").References

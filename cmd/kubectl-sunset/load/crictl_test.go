@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // one and other are complete image IDs without the algorithm.
@@ -55,8 +54,6 @@ func TestRead(t *testing.T) {
 		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: error %v, want %q", name, err, test.err)
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
+		expect.Equal(t, name, test.want, got)
 	}
 }

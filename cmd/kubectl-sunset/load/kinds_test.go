@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -73,13 +72,9 @@ func TestBuiltinKindsAreAsPublished(t *testing.T) {
 				continue
 			}
 			compared++
-			if diff := cmp.Diff(typesIn(*want), typesIn(*known.schemas[gv.WithKind(r.Kind)]())); diff != "" {
-				t.Errorf("%s %s: -published +known\n%s", list.GroupVersion, r.Kind, diff)
-			}
+			expect.Equal(t, list.GroupVersion+" "+r.Kind, typesIn(*want), typesIn(*known.schemas[gv.WithKind(r.Kind)]()))
 		}
-		if diff := cmp.Diff(lists, have); diff != "" {
-			t.Errorf("%s: -published +known\n%s", list.GroupVersion, diff)
-		}
+		expect.Equal(t, "known kinds of "+list.GroupVersion, lists, have)
 	}
 	if compared < 60 {
 		t.Errorf("%d kinds were compared", compared)

@@ -86,9 +86,7 @@ func TestReadFindsObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := read(t, test.text)
 			expect.NoError(t, err)
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "objects", test.want, got)
 		})
 	}
 }

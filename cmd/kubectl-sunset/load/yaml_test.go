@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestAmbiguities(t *testing.T) {
@@ -19,9 +18,7 @@ func TestAmbiguities(t *testing.T) {
 		"kind: X\napiVersion: v1\nspec: {a: 1, b: [{a: 2}, {a: 3}]}\n":    nil,
 	} {
 		err := load.EachItem("f", strings.NewReader(text), func(item load.Item) error {
-			if diff := cmp.Diff(want, item.Ambiguities()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "ambiguities", want, item.Ambiguities())
 			return nil
 		})
 		if err != nil {

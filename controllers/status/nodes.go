@@ -157,7 +157,7 @@ func (n *nodesNow) watching(p *policy.Policy, well conditionState) conditionStat
 		return conditionState{unknown, "Listing", "Sunset is reading the NodeImageReports"}
 	case n.missing[p.UID] != nil:
 		return conditionState{no, "RulesTooLarge", fmt.Sprintf(
-			"the rules about images of all policies are longer than %d bytes together, so node agents do not receive the rules of this policy; shorten or delete rules about images", agentapi.MaxBytes)}
+			"node agents do not receive the rules of this policy: rules about images are longer than %d bytes together, or it has more than %d freezes; shorten or delete rules about images, or delete freezes", agentapi.MaxBytes, agentapi.MaxFreezes)}
 	case n.sums.Nodes+n.sums.Stale == 0:
 		return conditionState{no, "NoAgents", "no node agent reports: install sunset-node-agent"}
 	case n.sums.Nodes == 0:
@@ -194,7 +194,7 @@ func (n *nodesNow) withheld(p *policy.Policy) conditionState {
 	}
 	for _, other := range n.missing {
 		if other.Mode != v1alpha1.DryRun {
-			return conditionState{no, "RulesTooLarge", fmt.Sprintf("the rules about images are too long, so node agents do not receive those of policy %s, and keep every image; shorten or delete rules about images", other.Name)}
+			return conditionState{no, "RulesTooLarge", fmt.Sprintf("node agents do not receive the rules of policy %s, and keep every image; shorten or delete its rules about images, or delete freezes", other.Name)}
 		}
 	}
 	return conditionState{status: yes}

@@ -223,7 +223,7 @@ func TestNodeConditions(t *testing.T) {
 			"2 nodes report, 1 of them for the first time; Sunset waits in case more nodes follow"},
 		"reports are not read": {nil, &fleet{unread: &retention.SourceError{Reason: "Forbidden", Message: "may not"}}, "False Forbidden", "True Enforcing", "may not"},
 		"the rules are too long": {nil, &fleet{Reports: fleetOf(report).Reports, missing: left}, "False RulesTooLarge", "False RulesTooLarge",
-			"the rules about images of all policies are longer than 1048576 bytes together, so node agents do not receive the rules of this policy; shorten or delete rules about images"},
+			"node agents do not receive the rules of this policy: rules about images are longer than 1048576 bytes together, or it has more than 32 freezes; shorten or delete rules about images, or delete freezes"},
 		"the rules are not written": {nil, &fleet{Reports: fleetOf(report).Reports, unwritten: errors.New("no")}, "True Watching", "False RulesNotWritten",
 			"node agents do not receive changed rules, and keep their images: no"},
 	}

@@ -20,8 +20,8 @@ import (
 // MaxBytes is the maximum size of the rules for agents as JSON: etcd accepts at most 1.5 MB for the whole object.
 const MaxBytes = 1 << 20
 
-// mostFreezes is the maximum number of freezes in a spec.
-const mostFreezes = 32
+// MaxFreezes is the maximum number of freezes in a spec.
+const MaxFreezes = 32
 
 // LeftOut is the hash of a policy that does not fit. No version of a policy has it.
 const LeftOut = "left-out"
@@ -72,7 +72,7 @@ func fit(b *policy.Snapshot, about []*policy.Policy, most int, missing sets.Set[
 	}
 	for _, i := range byPrecedence(about) {
 		whole := whole(b, about[i])
-		if more := sizeOf(whole) - sizeOf(all[i]); more <= most && len(whole.Spec.Freezes) <= mostFreezes {
+		if more := sizeOf(whole) - sizeOf(all[i]); more <= most && len(whole.Spec.Freezes) <= MaxFreezes {
 			most -= more
 			all[i] = whole
 			missing.Delete(about[i].UID)

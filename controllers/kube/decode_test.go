@@ -194,18 +194,6 @@ func TestDecodeFails(t *testing.T) {
 	}
 }
 
-func TestMetadataOnly(t *testing.T) {
-	c := fixture.Compiler(t)
-	labels, status := compile(t, c, fixture.Jobs, eligible("'x' in object.metadata.labels")), compile(t, c, fixture.Jobs, eligible("object.status.succeeded == 1"))
-	reads := func(own map[string][]*engine.Program, everywhere ...*engine.Program) bool {
-		return kube.MetadataOnly(retention.NewRuleSet(fixture.Jobs, everywhere, own))
-	}
-	expect.Equal(t, "labels", true, reads(nil, labels))
-	expect.Equal(t, "status", false, reads(nil, status))
-	expect.Equal(t, "both rules", false, reads(nil, labels, status))
-	expect.Equal(t, "labels, and status in one namespace", false, reads(map[string][]*engine.Program{"team-a": {status}}, labels))
-}
-
 func TestSameErrorIsHeldOnce(t *testing.T) {
 	d := decoder(t, fixture.Jobs, "object.status.failed == 1")
 	var rows []*index.FactRow

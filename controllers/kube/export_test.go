@@ -95,11 +95,6 @@ func (d Decoder) Close() { d.close() }
 // Open opens a source that does not run.
 func Open(q retention.RuleSet) retention.Relister { return (&Cluster{}).Open(q).(retention.Relister) }
 
-// MetadataOnly reports whether a source with these rules watches only metadata.
-func MetadataOnly(q retention.RuleSet) bool {
-	return (&source{kind: q.Kind, metadata: metadataOnly(q)}).metadataOnly()
-}
-
 // Kept returns what a source keeps of objects to evaluate them again, by namespace/name.
 func Kept(s retention.Source) map[string]string {
 	m := s.(*source).reevaluator

@@ -278,6 +278,7 @@ func TestPrepareOnlyTheResolvedTarget(t *testing.T) {
 		"the owner for the subject": removeTarget(t.Context(), c, ofSubject, target),
 		"the zero target":           removeTarget(t.Context(), c, ofSubject, policy.Target{}),
 		"without a permit":          removeTarget(t.Context(), c, policy.DeletePermit{}, target),
+		"neither":                   removeTarget(t.Context(), c, policy.DeletePermit{}, policy.Target{}),
 	} {
 		if o.Result != retention.Refused || o.Err == nil {
 			t.Errorf("%s: %s, %v", name, o.Result, o.Err)

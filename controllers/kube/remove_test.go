@@ -66,9 +66,6 @@ func clusterWith(t *testing.T, config *rest.Config, client *http.Client, at cloc
 
 // remove resolves the target and deletes it.
 func remove(ctx context.Context, c *kube.Cluster, w policy.DeletePermit) retention.Outcome {
-	if !w.Valid() {
-		return removeTarget(ctx, c, w, policy.Target{})
-	}
 	target, blocked := c.ResolveTarget(ctx, w.Intent())
 	if blocked != nil {
 		return *blocked
@@ -166,16 +163,6 @@ func TestServerMayStandBelowAPath(t *testing.T) {
 	below := clusterAt(t, &rest.Config{Host: server.URL + "/k8s/clusters/c-1"}, server.Client())
 	remove(t.Context(), below, permit(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
 	expect.Equal(t, "paths", []string{"/k8s/clusters/c-1/apis/batch/v1/namespaces/team-a/jobs/nightly"}, paths)
-}
-
-func TestRemoveSendsNothingWithoutAPermit(t *testing.T) {
-	c, requests := serve(t, ok)
-	o := remove(t.Context(), c, policy.DeletePermit{})
-	expect.Equal(t, "result", retention.Refused, o.Result)
-	if o.Err == nil {
-		t.Error("no error")
-	}
-	expect.Equal(t, "requests", nil, *requests)
 }
 
 func TestKindNobodyServesIsNotDeleted(t *testing.T) {

@@ -133,8 +133,7 @@ func TestMissingArchiveStopsRulesThatArchive(t *testing.T) {
 func TestRecordComesFirst(t *testing.T) {
 	withArchive(t, func(t *testing.T, w *harness, a *archiveFake) {
 		a.takes = 100 * time.Millisecond
-		w.use(fixture.Rule("archives", fixture.Archiving))
-		w.source(0).list(row("job", w.began))
+		w.listedBy(fixture.Rule("archives", fixture.Archiving), row("job", w.began))
 		bubble.Pass(time.Hour - time.Second/10)
 		expect.Equal(t, "records before it is due", 1, len(a.recorded))
 		expect.Equal(t, "removed before it is due", []string{}, w.removed())
@@ -202,8 +201,7 @@ func TestReceiptMustBeOfThisVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withArchive(t, func(t *testing.T, w *harness, a *archiveFake) {
 				a.forge = forge
-				w.use(fixture.Rule("archives", fixture.Archiving))
-				w.source(0).list(row("job", w.began.Add(-time.Hour)))
+				w.listedBy(fixture.Rule("archives", fixture.Archiving), row("job", w.began.Add(-time.Hour)))
 				bubble.Pass(time.Minute)
 				expect.Equal(t, "attempted", nil, w.attempted())
 				expect.Equal(t, "delays", 1, len(w.reasons()))
@@ -241,8 +239,7 @@ func TestRecordThatIsLostDuringPreflight(t *testing.T) {
 func TestRuleBeginsToArchive(t *testing.T) {
 	withArchive(t, func(t *testing.T, w *harness, a *archiveFake) {
 		a.down = errors.New("no")
-		w.use(fixture.Rule("archives", fixture.Counted))
-		w.source(0).list(row("job", w.began))
+		w.listedBy(fixture.Rule("archives", fixture.Counted), row("job", w.began))
 		bubble.Pass(time.Minute)
 		w.Use(snapshotOf(fixture.Rule("archives", fixture.Archiving)))
 		bubble.Pass(2 * time.Hour)
@@ -267,8 +264,7 @@ func TestOwnerIsRecorded(t *testing.T) {
 			w.set(func() { version = "2" })
 			return &retention.Outcome{Result: retention.Changed, Err: errors.New("the owner has changed"), Unsent: true}
 		}
-		w.use(fixture.Rule("pods", owners, fixture.Archiving))
-		w.source(0).list(row("pod", w.began.Add(-2*time.Hour), ownedBy("job")))
+		w.listedBy(fixture.Rule("pods", owners, fixture.Archiving), row("pod", w.began.Add(-2*time.Hour), ownedBy("job")))
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "removed", []string{"job"}, w.removed())
 		expect.Equal(t, "records", 1, len(a.recorded))
@@ -284,8 +280,7 @@ func TestArchiveLearnsEachResult(t *testing.T) {
 				w.outcome = func(policy.DeletePermit) retention.Outcome {
 					return retention.Outcome{Result: result, Err: errors.New("an answer"), Unsure: result == retention.Failed}
 				}
-				w.use(fixture.Rule("archives", fixture.Archiving))
-				w.source(0).list(row("job", w.began.Add(-time.Hour)))
+				w.listedBy(fixture.Rule("archives", fixture.Archiving), row("job", w.began.Add(-time.Hour)))
 				bubble.Pass(time.Second)
 				if sent := len(w.attempted()); sent == 0 || len(a.finished) != sent || a.finished[0] != "job@1 "+result.String() {
 					t.Errorf("%d requests were sent, and Finish was called with %v", sent, a.finished)
@@ -300,8 +295,7 @@ func TestDryRunRecordsNothing(t *testing.T) {
 	for _, mode := range []v1alpha1.Mode{v1alpha1.DryRun, v1alpha1.Suspend} {
 		t.Run(string(mode), func(t *testing.T) {
 			withArchive(t, func(t *testing.T, w *harness, a *archiveFake) {
-				w.use(fixture.Rule("archives", fixture.Archiving, fixture.Mode(mode)))
-				w.source(0).list(row("job", w.began.Add(-time.Hour)))
+				w.listedBy(fixture.Rule("archives", fixture.Archiving, fixture.Mode(mode)), row("job", w.began.Add(-time.Hour)))
 				bubble.Pass(2 * time.Hour)
 				expect.Equal(t, "records", 0, len(a.recorded))
 			})

@@ -159,8 +159,7 @@ func TestChangeDuringASlowStepCounts(t *testing.T) {
 				runInBubble(t, fmt.Sprintf("%s, %s, live: %v", request, what, live), retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *harness) {
 					c := &cluster{harness: w, rule: fixture.Rule("r", sends.options...)}
 					w.set(func() { w.check, w.permit = c.check, c.permit })
-					w.use(c.rule)
-					w.source(0).list()
+					w.listedBy(c.rule)
 					happened := false
 					sends.slow(c, func() { happened = true; happens(c, live) })
 					w.source(0).apply(row("x", w.began, sends.row))
@@ -206,8 +205,7 @@ func TestNewVersionDuringASlowStepIsPreparedAgain(t *testing.T) {
 					}
 					w.prepared = func(w policy.DeletePermit) { now = form(w.Intent()) }
 				})
-				w.use(c.rule)
-				w.source(0).list()
+				w.listedBy(c.rule)
 				sends.slow(c, func() { happens(c) })
 				w.source(0).apply(row("x", w.began, sends.row))
 				bubble.Pass(time.Minute)
@@ -311,8 +309,7 @@ func TestAttemptUsesNoAnswerOlderThanASecond(t *testing.T) {
 					}
 				})
 				r := fixture.Rule("r", test.options...)
-				w.use(r)
-				w.source(0).list(rows("x", 30, w.began, test.row)...)
+				w.listedBy(r, rows("x", 30, w.began, test.row)...)
 				for range 60 {
 					bubble.Pass(time.Duration(a.IntN(int(10 * time.Second))))
 					suspended = !suspended

@@ -91,8 +91,7 @@ func TestDelays(t *testing.T) {
 func TestDelaysWithLedger(t *testing.T) {
 	inBubble(t, retention.Options{Ledger: newLedgerFake()}, func(t *testing.T, w *harness) {
 		w.onEachDelete(after(0, retention.Refused, false))
-		w.use(fixture.Rule("a", fixture.Counted))
-		w.source(0).list(row("x", w.began.Add(-time.Hour)))
+		w.listedBy(fixture.Rule("a", fixture.Counted), row("x", w.began.Add(-time.Hour)))
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "delayed", 1, w.Kinds()[0].Delayed)
 		w.set(func() { w.outcome = nil })

@@ -522,8 +522,11 @@ func snapshotOf(rules ...*policy.Rule) (*policy.Snapshot, map[string]*engine.Pro
 }
 
 // listed puts rule a in force, and lists subjects. It returns their source.
-func (w *harness) listed(drafts ...*draft) *source {
-	w.use(fixture.Rule("a"))
+func (w *harness) listed(drafts ...*draft) *source { return w.listedBy(fixture.Rule("a"), drafts...) }
+
+// listedBy puts a rule in force, and lists subjects. It returns their source.
+func (w *harness) listedBy(r *policy.Rule, drafts ...*draft) *source {
+	w.use(r)
 	s := w.source(0)
 	s.list(drafts...)
 	return s

@@ -514,8 +514,7 @@ func TestThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 					}
 					return after(quick, retention.Removed, false)()
 				})
-				w.use(fixture.Rule("a", fixture.Counted))
-				w.source(0).list(append(rows("bad", 500, w.began.Add(-2*time.Hour), in("bad-00")), rows("good", 500, w.began.Add(-2*time.Hour))...)...)
+				w.listedBy(fixture.Rule("a", fixture.Counted), append(rows("bad", 500, w.began.Add(-2*time.Hour), in("bad-00")), rows("good", 500, w.began.Add(-2*time.Hour))...)...)
 				bubble.Pass(30 * time.Second)
 				expect.Equal(t, "removed", 500, len(w.removed()))
 				before, writes := len(w.attempted()), b.written()
@@ -556,8 +555,7 @@ func TestThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 					}
 					return after(quick, retention.Removed, false)()
 				})
-				w.use(fixture.Rule("a", fixture.Counted))
-				w.source(0).list(rows("refused", 8, w.began.Add(-2*time.Hour), in("team-b"))...)
+				w.listedBy(fixture.Rule("a", fixture.Counted), rows("refused", 8, w.began.Add(-2*time.Hour), in("team-b"))...)
 				bubble.Pass(test.later)
 				for _, free := range rows("free", test.free, w.began.Add(-2*time.Hour), in("team-b")) {
 					w.source(0).apply(free)
@@ -575,8 +573,7 @@ func TestThrottledNamespaceLosesNone(t *testing.T) {
 	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 		t.Cleanup(b.writing.Wait)
 		w.onDelete(func(policy.DeletePermit) retention.Outcome { return after(time.Second, retention.Removed, false)() }) // slow
-		w.use(fixture.Rule("a", fixture.Counted))
-		w.source(0).list(rows("first", 1, w.began.Add(-2*time.Hour), in("team-b"))...)
+		w.listedBy(fixture.Rule("a", fixture.Counted), rows("first", 1, w.began.Add(-2*time.Hour), in("team-b"))...)
 		bubble.Pass(5 * time.Second)
 		for _, next := range rows("next", 5, w.began.Add(-2*time.Hour), in("team-b")) {
 			w.source(0).apply(next)

@@ -44,8 +44,7 @@ func TestLedgerThatOpensLate(t *testing.T) {
 	b := newLedgerFake()
 	b.unopened = 3
 	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a", fixture.Counted))
-		w.source(0).list(row("x", w.began))
+		w.listedBy(fixture.Rule("a", fixture.Counted), row("x", w.began))
 		bubble.Pass(2 * time.Hour)
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
@@ -161,8 +160,7 @@ func TestClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				w.guard()
 				b.wrote = func() { w.clock.Set(-back) }
-				w.use(fixture.Rule("counted", fixture.Counted))
-				w.source(0).list(row("x", w.began.Add(-time.Hour)))
+				w.listedBy(fixture.Rule("counted", fixture.Counted), row("x", w.began.Add(-time.Hour)))
 				bubble.Pass(back - time.Millisecond)
 				expect.Equal(t, "removed before", []string{}, w.removed())
 				bubble.Pass(2 * time.Minute)
@@ -177,8 +175,7 @@ func TestRefusedOwnerIsNotAnAttempt(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		refused := &retention.Outcome{Result: retention.Refused, Err: errors.New("it is held")}
 		w.resolveTarget = func(policy.Intent) (policy.Target, *retention.Outcome) { return policy.Target{}, refused }
-		w.use(fixture.Rule("pods", owners))
-		w.source(0).list(row("pod", w.began, ownedBy("job")))
+		w.listedBy(fixture.Rule("pods", owners), row("pod", w.began, ownedBy("job")))
 		bubble.Pass(time.Minute)
 		if len(w.resolvesTarget()) == 0 || w.removals > 0 {
 			t.Errorf("%d aims, %d attempts", len(w.resolvesTarget()), w.removals)
@@ -197,8 +194,7 @@ func TestUnsentRequestIsNoAttempt(t *testing.T) {
 		w.outcome = func(policy.DeletePermit) retention.Outcome {
 			return retention.Outcome{Result: retention.Failed, Err: errors.New("late"), Unsent: true}
 		}
-		w.use(fixture.Rule("jobs", fixture.TTL(0)))
-		w.source(0).list(row("job", w.began))
+		w.listedBy(fixture.Rule("jobs", fixture.TTL(0)), row("job", w.began))
 		bubble.Pass(time.Minute)
 		if len(w.attempted()) == 0 || w.removals > 0 {
 			t.Errorf("%d preparations, %d attempts", len(w.attempted()), w.removals)
@@ -223,8 +219,7 @@ func TestLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 				w.outcome = func(policy.DeletePermit) retention.Outcome {
 					return retention.Outcome{Result: test.result, Err: errors.New("an answer"), Unsure: test.result == retention.Failed}
 				}
-				w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Counted))
-				w.source(0).list(row("job", w.began))
+				w.listedBy(fixture.Rule("jobs", fixture.TTL(0), fixture.Counted), row("job", w.began))
 				bubble.Pass(time.Second)
 				if sent := len(w.attempted()); test.limits && sent > 0 || !test.limits && (sent == 0 || len(b.ended) != sent || b.ended[0] != test.result) {
 					t.Errorf("%d requests were sent, and Finish was called with %v", sent, b.ended)
@@ -239,8 +234,7 @@ func TestDeletionDeniedByLedgerIsRetried(t *testing.T) {
 	b := newLedgerFake()
 	b.limits = true
 	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Counted))
-		w.source(0).list(row("job", w.began))
+		w.listedBy(fixture.Rule("jobs", fixture.TTL(0), fixture.Counted), row("job", w.began))
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "deleted while limits do not permit it", []string{}, w.removed())
 		b.mu.Lock()

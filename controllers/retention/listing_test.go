@@ -422,8 +422,7 @@ func TestRuleThatMayNotWatchIsNotAsked(t *testing.T) {
 func TestUnpermittedSubjectStillCountsForKeep(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() { w.permit = func(*policy.Rule) error { return errors.New("no") } })
-		w.use(fixture.Rule("a", func(r *policy.Rule) { r.Keep = 1 }))
-		w.source(0).list(row("old", w.began.Add(-9*time.Hour)), row("new", w.began.Add(-8*time.Hour)))
+		w.listedBy(fixture.Rule("a", func(r *policy.Rule) { r.Keep = 1 }), row("old", w.began.Add(-9*time.Hour)), row("new", w.began.Add(-8*time.Hour)))
 		bubble.Pass(time.Second)
 		w.source(0).sink.Forget("uid-new")
 		w.set(func() { w.permit = nil })
@@ -440,8 +439,7 @@ func TestRemovalThatFailsGivesThePlaceBack(t *testing.T) {
 				w.source(0).sink.Forget("uid-new")
 				return after(0, result, false)()
 			})
-			w.use(fixture.Rule("a", func(r *policy.Rule) { r.Keep = 1 }))
-			w.source(0).list(row("old", w.began.Add(-9*time.Hour)), row("new", w.began.Add(-8*time.Hour)))
+			w.listedBy(fixture.Rule("a", func(r *policy.Rule) { r.Keep = 1 }), row("old", w.began.Add(-9*time.Hour)), row("new", w.began.Add(-8*time.Hour)))
 			bubble.Pass(time.Hour)
 			expect.Equal(t, "attempts", []string{"old@1"}, w.attempted())
 		})
@@ -462,8 +460,7 @@ func TestPermissionThatTakesLongIsNone(t *testing.T) {
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(own("team-a", "a"))
-		w.source(0).list(row("x", w.began.Add(-time.Hour)))
+		w.listedBy(own("team-a", "a"), row("x", w.began.Add(-time.Hour)))
 		bubble.Pass(30 * time.Second)
 		w.set(func() { w.permit = nil })
 		bubble.Pass(time.Minute)
@@ -485,8 +482,7 @@ func (w *harness) written() []string {
 
 func TestMarkIsWrittenOnce(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a", fixture.Marking))
-		w.source(0).list(row("x", w.began, unmarked))
+		w.listedBy(fixture.Rule("a", fixture.Marking), row("x", w.began, unmarked))
 		bubble.Pass(0)
 		mark := fmt.Sprintf(`x@1 {"mark":%q}`, w.began.UTC().Format(time.RFC3339))
 		expect.Equal(t, "written", []string{mark}, w.written())
@@ -528,8 +524,7 @@ func TestMarkIsNotWritten(t *testing.T) {
 
 func TestMarkIsTakenOffWhatIsNotEligible(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a", fixture.Marking))
-		w.source(0).list(row("x", w.began, func(r *draft) { marked(w.began)(r); r.Facts.Eligible = false }))
+		w.listedBy(fixture.Rule("a", fixture.Marking), row("x", w.began, func(r *draft) { marked(w.began)(r); r.Facts.Eligible = false }))
 		bubble.Pass(index.MarkAgain / 2)
 		expect.Equal(t, "written", []string{"x@1 "}, w.written())
 	})
@@ -545,8 +540,7 @@ func TestMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
 				return retention.Outcome{Result: retention.Marked}
 			}
 		})
-		w.use(fixture.Rule("a", fixture.Marking))
-		w.source(0).list(row("x", w.began, unmarked))
+		w.listedBy(fixture.Rule("a", fixture.Marking), row("x", w.began, unmarked))
 		bubble.Pass(0)
 		w.source(0).apply(row("x", w.began, unmarked, version(2)))
 		bubble.Pass(index.MarkAgain / 2)
@@ -610,8 +604,7 @@ func TestRuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
 				return nil
 			}
 		})
-		w.use(own("team-a", "a"))
-		w.source(0).list(row("x", w.began.Add(-2*time.Hour), marked(w.began.Add(-2*time.Hour))))
+		w.listedBy(own("team-a", "a"), row("x", w.began.Add(-2*time.Hour), marked(w.began.Add(-2*time.Hour))))
 		bubble.Pass(time.Minute)
 		if w.checks == 0 {
 			t.Error("preflight was not called")
@@ -637,8 +630,7 @@ func TestMarkThatFailsIsTriedAgain(t *testing.T) {
 					return retention.Outcome{Result: result, Err: errors.New("no")}
 				}
 			})
-			w.use(fixture.Rule("a", fixture.Marking))
-			w.source(0).list(row("x", w.began, unmarked))
+			w.listedBy(fixture.Rule("a", fixture.Marking), row("x", w.began, unmarked))
 			bubble.Pass(time.Hour)
 			if n := len(w.written()); n < attempts[0] || n > attempts[1] {
 				t.Errorf("%d attempts in an hour", n)
@@ -659,8 +651,7 @@ func TestMarkWithoutPermissionStopsNoDeletion(t *testing.T) {
 				return retention.Outcome{Result: retention.Denied, Err: errors.New("cannot patch resource")}
 			}
 		})
-		w.use(fixture.Rule("a", fixture.Marking))
-		w.source(0).list(append(rows("new", 100, w.began, unmarked), rows("old", 100, w.began.Add(-time.Hour), marked(w.began.Add(-time.Hour)))...)...)
+		w.listedBy(fixture.Rule("a", fixture.Marking), append(rows("new", 100, w.began, unmarked), rows("old", 100, w.began.Add(-time.Hour), marked(w.began.Add(-time.Hour)))...)...)
 		bubble.Pass(time.Second)
 		expect.Equal(t, "removed", 100, count(w.removed(), "old"))
 		w.set(func() { w.marked = nil })

@@ -58,8 +58,7 @@ func TestDeferredUntilTheOpening(t *testing.T) {
 		"due when a freeze ends":             {frozenFor(10 * time.Minute), 10 * time.Minute, 15 * time.Minute},
 	} {
 		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
-			w.use(fixture.Rule("a", fixture.TTL(0), test.rule))
-			w.source(0).list(row("x", w.began.Add(test.due)))
+			w.listedBy(fixture.Rule("a", fixture.TTL(0), test.rule), row("x", w.began.Add(test.due)))
 			bubble.Pass(test.want - 1)
 			expect.Equal(t, "removed one nanosecond early", none, w.removed())
 			bubble.Pass(1)
@@ -75,8 +74,7 @@ func TestNothingIsSentAfterTheClosing(t *testing.T) {
 			time.Sleep(700 * time.Millisecond)
 			return retention.Outcome{Result: retention.Removed}
 		})
-		w.use(fixture.Rule("a", fixture.TTL(0), open("0:01", time.Minute)))
-		w.source(0).list(rows("x", 200, w.began.Add(-48*time.Hour))...)
+		w.listedBy(fixture.Rule("a", fixture.TTL(0), open("0:01", time.Minute)), rows("x", 200, w.began.Add(-48*time.Hour))...)
 		bubble.Pass(119 * time.Second)
 		sent := len(w.attempted())
 		if sent < 75 || sent > 90 {
@@ -107,8 +105,7 @@ func TestPreflightUntilTheClosing(t *testing.T) {
 					return nil
 				}
 			})
-			w.use(fixture.Rule("a", fixture.TTL(0), open("0:01", time.Minute)))
-			w.source(0).list(row("x", w.began.Add(test.due)))
+			w.listedBy(fixture.Rule("a", fixture.TTL(0), open("0:01", time.Minute)), row("x", w.began.Add(test.due)))
 			bubble.Pass(25 * time.Hour)
 			expect.Equal(t, "happened", fmt.Sprintf("%s removed x", test.want), strings.Join(w.happened()[:1], ""))
 		})
@@ -135,8 +132,7 @@ func TestEditWhileDeferred(t *testing.T) {
 		"the rule becomes a dry run": {rule(open("2:00", hour)), rule(fixture.Mode(v1alpha1.DryRun)), 0},
 	} {
 		runInBubble(t, name, retention.Options{}, func(t *testing.T, w *harness) {
-			w.use(test.before)
-			w.source(0).list(row("x", w.began.Add(-48*hour)))
+			w.listedBy(test.before, row("x", w.began.Add(-48*hour)))
 			bubble.Pass(hour - 1)
 			expect.Equal(t, "removed before the edit", none, w.removed())
 			bubble.Pass(1)

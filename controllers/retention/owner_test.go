@@ -58,8 +58,7 @@ func (w *harness) resolvesTarget() []string {
 
 func TestOwnerGoesInstead(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("pods", owners))
-		w.source(0).list(row("pod", time.Now(), ownedBy("job")), row("orphan", time.Now()))
+		w.listedBy(fixture.Rule("pods", owners), row("pod", time.Now(), ownedBy("job")), row("orphan", time.Now()))
 		bubble.Pass(time.Hour)
 		want := []string{"0s removed job", "0s witnessed pod by pods/pods, due 0s"}
 		expect.Equal(t, "happened", want, w.happened())
@@ -151,8 +150,7 @@ func TestOwnerVerdictOfItsOwnRules(t *testing.T) {
 // TestOwnerGoesWhenTheRuleAllowsIt: the windows of the rule that finds the Pod due apply to its owner.
 func TestOwnerGoesWhenTheRuleAllowsIt(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("pods", owners, open("0:30", time.Hour)))
-		w.source(0).list(row("pod", w.began.Add(-48*time.Hour), ownedBy("job")))
+		w.listedBy(fixture.Rule("pods", owners, open("0:30", time.Hour)), row("pod", w.began.Add(-48*time.Hour), ownedBy("job")))
 		bubble.Pass(time.Hour)
 		expect.Equal(t, "happened", "30m0s removed job", w.happened()[0])
 	})
@@ -220,8 +218,7 @@ func TestPreflightMayKeepTheOwner(t *testing.T) {
 			w.Use(snapshotOf(fixture.Rule("jobs", fixture.Mode(v1alpha1.Suspend)), fixture.Rule("pods", owners)))
 			return nil
 		}
-		w.use(fixture.Rule("pods", owners))
-		w.source(0).list(row("pod", time.Now(), ownedBy("job")))
+		w.listedBy(fixture.Rule("pods", owners), row("pod", time.Now(), ownedBy("job")))
 		bubble.Pass(time.Hour)
 		if len(w.attempted()) > 0 || len(w.resolvesTarget()) == 0 {
 			t.Errorf("attempted %v, resolved %v", w.attempted(), w.resolvesTarget())
@@ -238,8 +235,7 @@ func TestOwnerIsRetriedWithBackoff(t *testing.T) {
 			}
 			return targetOf(i, "1"), nil
 		}
-		w.use(fixture.Rule("pods", owners))
-		w.source(0).list(row("a", time.Now(), ownedBy("running")), row("b", time.Now(), ownedBy("done")))
+		w.listedBy(fixture.Rule("pods", owners), row("a", time.Now(), ownedBy("running")), row("b", time.Now(), ownedBy("done")))
 		bubble.Pass(24 * time.Hour)
 		if n := len(w.resolvesTarget()); n > 200 {
 			t.Errorf("resolved %d times in a day", n)
@@ -260,8 +256,7 @@ func TestOwnerIsNotReadWithoutPermission(t *testing.T) {
 			}
 			return missing
 		}
-		w.use(fixture.Rule("pods", owners))
-		w.source(0).list(row("pod", time.Now(), ownedBy("job")))
+		w.listedBy(fixture.Rule("pods", owners), row("pod", time.Now(), ownedBy("job")))
 		bubble.Pass(time.Hour)
 		if len(w.resolvesTarget())+len(w.attempted()) > 0 {
 			t.Errorf("resolved %v, attempted %v", w.resolvesTarget(), w.attempted())

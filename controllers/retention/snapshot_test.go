@@ -119,8 +119,7 @@ func TestSnapshotComesFirst(t *testing.T) {
 	for name, counted := range map[string]func(*policy.Rule){"without a ledger": func(*policy.Rule) {}, "with a ledger": fixture.Counted} {
 		t.Run(name, func(t *testing.T) {
 			withStorage(t, &storage{takes: 3 * time.Minute}, func(t *testing.T, w *harness) {
-				w.use(fixture.Rule("claims", snapshotting, counted))
-				w.source(0).list(row("data", w.began))
+				w.listedBy(fixture.Rule("claims", snapshotting, counted), row("data", w.began))
 				bubble.Pass(time.Hour - time.Second)
 				expect.Equal(t, "created before it is due", 0, len(w.storage.created))
 				bubble.Pass(2 * time.Minute)
@@ -350,8 +349,7 @@ func TestSnapshotIsObserved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := test.storage
 			withStorage(t, s, func(t *testing.T, w *harness) {
-				w.use(fixture.Rule("claims", snapshotting))
-				w.source(0).list(row("data", w.began.Add(-time.Hour)))
+				w.listedBy(fixture.Rule("claims", snapshotting), row("data", w.began.Add(-time.Hour)))
 				bubble.Pass(retention.SnapshotSlowAfter - 2*time.Minute)
 				expect.Equal(t, "early", test.want[:min(len(test.want), 1)], s.told)
 				bubble.Pass(4 * retention.SnapshotSlowAfter)

@@ -142,8 +142,7 @@ func TestTraceOfLedger(t *testing.T) {
 	ledger.wrote = func() { time.Sleep(40 * time.Millisecond) }
 	options, all := recording(retention.Options{Ledger: ledger})
 	inBubble(t, options, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("counted", fixture.Counted))
-		w.source(0).list(row("x", w.began.Add(-2*time.Hour)))
+		w.listedBy(fixture.Rule("counted", fixture.Counted), row("x", w.began.Add(-2*time.Hour)))
 		bubble.Pass(time.Minute)
 		lines := all.lines(w.began)
 		expect.Equal(t, "spans", []string{
@@ -164,8 +163,7 @@ func TestTraceOfArchive(t *testing.T) {
 	options, all := recording(retention.Options{Ledger: ledger, Archive: archive})
 	inBubble(t, options, func(t *testing.T, w *harness) {
 		t.Cleanup(archive.writing.Wait)
-		w.use(fixture.Rule("archives", fixture.Archiving))
-		w.source(0).list(row("x", w.began.Add(-2*time.Hour)))
+		w.listedBy(fixture.Rule("archives", fixture.Archiving), row("x", w.began.Add(-2*time.Hour)))
 		bubble.Pass(time.Minute)
 		lines := all.lines(w.began)
 		expect.Equal(t, "spans", []string{
@@ -201,8 +199,7 @@ func TestTraceSaysWhyNothingIsSent(t *testing.T) {
 		options, all := recording(retention.Options{})
 		runInBubble(t, name, options, func(t *testing.T, w *harness) {
 			w.set(func() { test.set(w) })
-			w.use(test.rule)
-			w.source(0).list(row("x", w.began))
+			w.listedBy(test.rule, row("x", w.began))
 			bubble.Pass(time.Hour + 600*time.Millisecond)
 			lines := all.lines(w.began)
 			for _, want := range test.want {
@@ -219,8 +216,7 @@ func TestTraceSaysWhyNothingIsSent(t *testing.T) {
 func TestNoTraceWithoutDeletion(t *testing.T) {
 	options, all := recording(retention.Options{})
 	inBubble(t, options, func(t *testing.T, w *harness) {
-		w.use(fixture.Rule("a", fixture.Marking))
-		w.source(0).list(row("x", w.began, unmarked))
+		w.listedBy(fixture.Rule("a", fixture.Marking), row("x", w.began, unmarked))
 		bubble.Pass(time.Hour)
 		if len(w.written()) == 0 {
 			t.Error("nothing was marked")

@@ -4,6 +4,7 @@ package wake_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,5 +56,30 @@ func TestSleepEndsWithItsTimeOrItsContext(t *testing.T) {
 		defer cancel()
 		wake.Sleep(ctx, clock.RealClock{}, time.Hour)
 		expect.Equal(t, "slept until its context ended", time.Hour+time.Minute, time.Since(began))
+	})
+}
+
+func TestBroadcastWakesAllThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b wake.Broadcast
+		b.Send() // no goroutine waits
+		var woken atomic.Int32
+		for range 3 {
+			c := b.C()
+			go func() {
+				<-c
+				woken.Add(1)
+			}()
+		}
+		synctest.Wait()
+		expect.Equal(t, "woken before Send", 0, woken.Load())
+		b.Send()
+		synctest.Wait()
+		expect.Equal(t, "woken", 3, woken.Load())
+		select {
+		case <-b.C():
+			t.Error("a channel from after Send is closed")
+		default:
+		}
 	})
 }

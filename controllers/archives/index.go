@@ -9,6 +9,7 @@ import (
 	"maps"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -32,7 +33,7 @@ type index struct {
 	err     error                  // why the last attempt to write failed; nil if it did not
 	written bool                   // the store has taken an object of the index
 	settled map[policy.Target]bool // whether a target is gone, as an unwritten result says
-	flush   *flush                 // for which the ledger waits; nil for none
+	flush   singleflight.Group     // writes for which the ledger waits
 	saved   map[policy.Target]bool // the same of written results, until the ledger has asked; others are written again
 }
 
@@ -223,32 +224,13 @@ var errUnwritten = errors.New("the index is still being written")
 // flushUntil writes the index, and waits for that until ctx ends. A slow store can take longer: then the next call finds the results.
 // If another call waits for that already, this one waits too, although its results may come with the next write.
 func (w *worker) flushUntil(ctx context.Context) error {
-	w.mu.Lock()
-	f := w.index.flush
-	if f == nil {
-		f = &flush{done: make(chan struct{})}
-		w.index.flush = f
-		go func() {
-			f.err = w.flush(context.WithoutCancel(ctx))
-			w.mu.Lock()
-			w.index.flush = nil
-			w.mu.Unlock()
-			close(f.done)
-		}()
-	}
-	w.mu.Unlock()
+	written := w.index.flush.DoChan("", func() (any, error) { return nil, w.flush(context.WithoutCancel(ctx)) })
 	select {
-	case <-f.done:
-		return f.err
+	case result := <-written:
+		return result.Err
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", errUnwritten, ctx.Err())
 	}
-}
-
-// flush is a write of the index for which the ledger waits.
-type flush struct {
-	done chan struct{} // closed at its end
-	err  error
 }
 
 // flush writes the index.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 )
 
 // The memory of a worker for objects, dependents, Events and logs that are not in a segment yet. The process needs a few times
@@ -29,11 +31,11 @@ type shares struct {
 	mu    sync.Mutex
 	free  int64
 	used  map[string]int64
-	freed chan struct{} // closed and replaced when something is given back
+	freed wake.Broadcast // something was given back
 }
 
 func newShares(amount int64) *shares {
-	return &shares{free: amount, used: map[string]int64{}, freed: make(chan struct{})}
+	return &shares{free: amount, used: map[string]int64{}}
 }
 
 // take takes n for a namespace, and reports whether its share permits that.
@@ -50,9 +52,7 @@ func (s *shares) take(namespace string, n int64) bool {
 // wait takes n as soon as the share of the namespace permits that. The error is ctx's.
 func (s *shares) wait(ctx context.Context, namespace string, n int64) error {
 	for {
-		s.mu.Lock()
-		freed := s.freed
-		s.mu.Unlock()
+		freed := s.freed.C()
 		if s.take(namespace, n) {
 			return nil
 		}
@@ -69,8 +69,7 @@ func (s *shares) give(namespace string, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.add(namespace, -n)
-	close(s.freed)
-	s.freed = make(chan struct{})
+	s.freed.Send()
 }
 
 // add adds n to what a namespace has. The caller holds mu.

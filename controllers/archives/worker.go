@@ -68,7 +68,6 @@ func newWorker(m *Manager, a *v1alpha1.RetentionArchive) *worker {
 		opening: semaphore.NewWeighted(1), flushing: semaphore.NewWeighted(1),
 		history: newHistory(), requests: map[types.UID]*request{}, groups: map[groupKey]*group{}, receipts: newReceipts(m.Clock.Now, nil),
 	}
-	w.segment.space = make(chan struct{})
 	w.index.Indexer = archive.NewIndexer(w)
 	return w
 }

@@ -36,12 +36,12 @@ type segment struct {
 	wake wake.Signal // of the writer
 
 	mu         sync.Mutex
-	encryption               // of the records that it has
-	next       *encryption   // to use from the next segment on; nil for the same
-	requests   []*request    // by line
-	most       int           // records that it may have; less than a full segment if the store has refused one of them before
-	began      time.Time     // when the first record was added
-	space      chan struct{} // closed and replaced when a full segment is sealed, or another encryption used
+	encryption                // of the records that it has
+	next       *encryption    // to use from the next segment on; nil for the same
+	requests   []*request     // by line
+	most       int            // records that it may have; less than a full segment if the store has refused one of them before
+	began      time.Time      // when the first record was added
+	space      wake.Broadcast // a full segment is sealed, or another encryption used
 }
 
 // use has segments encrypted in this way from now on.
@@ -50,15 +50,9 @@ func (s *segment) use(e encryption) {
 	defer s.mu.Unlock()
 	s.next = &e
 	if s.turn() {
-		s.notify()
+		s.space.Send()
 	}
 	s.wake.Send()
-}
-
-// notify wakes what waits for space. The caller holds mu.
-func (s *segment) notify() {
-	close(s.space)
-	s.space = make(chan struct{})
 }
 
 // turn changes the encryption if the segment is empty, and reports whether it has. The caller holds mu.
@@ -82,7 +76,7 @@ func (w *worker) add(ctx context.Context, i *item, paths []redact.Path, began ti
 	}
 	s.mu.Lock()
 	for s.builder == nil || s.builder.Full() || len(s.requests) > 0 && len(s.requests) >= min(s.most, most) {
-		space := s.space
+		space := s.space.C()
 		s.mu.Unlock()
 		s.wake.Send()
 		select {
@@ -149,7 +143,7 @@ func (w *worker) seal() (sealed archive.Segment, requests []*request, pause time
 	sealed, err = s.builder.Seal(now)
 	requests, s.requests = s.requests, nil
 	s.turn()
-	s.notify()
+	s.space.Send()
 	return sealed, requests, 0, err
 }
 

@@ -186,15 +186,7 @@ func (n *Notifier) forget(exists map[types.UID]bool) {
 	for uid, s := range n.known {
 		if !exists[uid] && !s.working {
 			delete(n.known, uid)
-			forgetMetrics(s.name)
+			metrics.ForgetDigest(s.name)
 		}
-	}
-}
-
-// forgetMetrics removes the metrics of a digest.
-func forgetMetrics(name string) {
-	metrics.DigestFailing.DeleteLabelValues(name)
-	for _, result := range []string{"accepted", "failed"} {
-		metrics.DigestAttempts.DeleteLabelValues(name, result)
 	}
 }

@@ -318,3 +318,14 @@ func (s *source) missing(subject policy.Subject, take func(*index.FactRow)) {
 	}
 	take(nil)
 }
+
+// isSecret reports whether a kind is Secret. Sunset reads only the metadata of Secrets.
+func isSecret(kind schema.GroupVersionKind) bool { return kind.Group == "" && kind.Kind == "Secret" }
+
+// selectorOf returns the field selector of the objects of a kind to list and watch; empty for all.
+func selectorOf(kind schema.GroupVersionKind) string {
+	if !isSecret(kind) {
+		return ""
+	}
+	return engine.UnheldSecrets
+}

@@ -250,6 +250,12 @@ func Forget(gone func(policy.RuleID) bool) {
 	}
 }
 
+// ForgetDigest removes the metrics of a digest that no longer exists.
+func ForgetDigest(name string) {
+	DigestFailing.DeleteLabelValues(name)
+	DigestAttempts.DeletePartialMatch(prometheus.Labels{"digest": name})
+}
+
 func init() {
 	for _, m := range OfArchives {
 		metrics.Registry.MustRegister(m)

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -32,23 +33,7 @@ type compiling struct {
 	running map[bool]bool    // true: for ClusterRetentionPolicies; false: for RetentionPolicies
 	rests   map[string]pause // by namespace
 	until   time.Time        // namespaces that have compiled before wait until then: they use at most a quarter of one CPU
-	next    chan struct{}    // closed when a policy was edited or compiled; nil if nothing waits for that
-}
-
-// changed wakes all goroutines that wait for an edit or for its result.
-func (c *compiling) changed() {
-	if c.next != nil {
-		close(c.next)
-		c.next = nil
-	}
-}
-
-// changes returns a channel that is closed by the next call of changed.
-func (c *compiling) changes() <-chan struct{} {
-	if c.next == nil {
-		c.next = make(chan struct{})
-	}
-	return c.next
+	changed wake.Broadcast   // a policy was edited or compiled
 }
 
 // compiled returns the last compiled version of the entry; nil for none.
@@ -67,7 +52,7 @@ func (l *Reconciler) edit(on policyCollection, object *unstructured.Unstructured
 		e.before = known.value.compiled()
 	}
 	on.put(object, e)
-	l.compiling.changed()
+	l.compiling.changed.Send()
 	if l.compiling.running == nil {
 		l.compiling.running = map[bool]bool{}
 	}
@@ -84,7 +69,7 @@ func (l *Reconciler) compileAll(ofCluster bool) {
 		edits, rest, next := l.nextEdits(ofCluster)
 		if len(edits) == 0 {
 			l.compiling.running[ofCluster] = false
-			l.compiling.changed()
+			l.compiling.changed.Send()
 		}
 		l.mu.Unlock()
 		switch {
@@ -125,7 +110,7 @@ func (l *Reconciler) compileEdits(edits []*entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rest(edits[0].written.GetNamespace(), began) // the pause also depends on how long publishing took
-	l.compiling.changed()
+	l.compiling.changed.Send()
 }
 
 // become replaces entries by their compiled versions, given the statuses of the objects as written. The caller holds publishing.
@@ -234,9 +219,7 @@ func (l *Reconciler) busy() error {
 // awaitCompiled waits until busy returns nil or ctx ends. It returns the last error of busy.
 func (l *Reconciler) awaitCompiled(ctx context.Context, busy func() error) error {
 	for {
-		l.mu.Lock()
-		next := l.compiling.changes()
-		l.mu.Unlock()
+		next := l.compiling.changed.C()
 		err := busy()
 		if err == nil {
 			return nil

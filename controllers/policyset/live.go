@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	sigsjson "sigs.k8s.io/json"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 )
 
 const namespacesPath = "/api/v1/namespaces"
@@ -34,11 +36,7 @@ func (l *Reconciler) readSoon(ctx context.Context, path, accept string, into any
 
 // read sends one live request. No cache answers it, neither ours nor that of the API server.
 func (l *Reconciler) read(ctx context.Context, path, accept string, into any) error {
-	result := l.Live.Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx)
-	if err := result.Error(); err != nil { // the error of Raw omits the message of the API server
-		return err
-	}
-	data, err := result.Raw()
+	data, err := listwatch.Body(l.Live.Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx))
 	if err != nil {
 		return err
 	}

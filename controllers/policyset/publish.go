@@ -110,7 +110,7 @@ func (l *Reconciler) end(s state, snapshot *policy.Snapshot) {
 	if s.first {
 		l.complete, l.statuses = true, nil
 	}
-	l.compiling.changed()
+	l.compiling.changed.Send()
 }
 
 // publish makes a new snapshot of the known state if anything has changed. The caller holds publishing but not mu, so a
@@ -163,7 +163,7 @@ func (l *Reconciler) endStandby() {
 	defer l.mu.Unlock()
 	l.snapshot, l.cluster, l.namespaced = nil, store[*entry]{}, store[*entry]{}
 	l.complete = true // so that Reconcile waits no longer
-	l.compiling.changed()
+	l.compiling.changed.Send()
 }
 
 // republish makes a new snapshot although no change affects which objects are kept. The caller holds publishing.

@@ -94,7 +94,7 @@ func (l *Reconciler) nextEdits(ofCluster bool) (edits []*entry, rest time.Durati
 	if until := l.compiling.until; !first.turn.IsZero() && first.until.Before(until) {
 		first.until = until
 	}
-	return edits, first.until.Sub(now), l.compiling.changes()
+	return edits, first.until.Sub(now), l.compiling.changed.C()
 }
 
 // rest sets the pause of a namespace, by the duration of its last compilation.

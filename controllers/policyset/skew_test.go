@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/test/answer"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
@@ -22,7 +23,7 @@ func TestSlowResponseIsNoSkew(t *testing.T) {
 		l := newHarness(t, newServer())
 		stop := bubble.Start(t, func(ctx context.Context) error { return policyset.FollowClock(l.Reconciler, ctx) })
 		synctest.Wait()
-		answers := l.ObserveDates(roundTripper(func(r *http.Request) (*http.Response, error) {
+		answers := l.ObserveDates(answer.Func(func(r *http.Request) (*http.Response, error) {
 			date := l.Clock.Now().UTC().Format(http.TimeFormat)
 			l.later(10 * time.Second)
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Date": {date}}, Body: http.NoBody, Request: r}, nil
@@ -34,11 +35,6 @@ func TestSlowResponseIsNoSkew(t *testing.T) {
 		stop()
 	})
 }
-
-// roundTripper is a transport.
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestClocksAreComparedThoughNothingIsDue: with a clock that is behind, nothing appears to be due, so that no check would
 // compare the clocks.

@@ -86,7 +86,7 @@ func (l *Reconciler) readLater(ctx context.Context, on policyCollection, edited 
 	l.endUnread(on, edited, failed)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.compiling.changed()
+	l.compiling.changed.Send()
 }
 
 // shown returns the UIDs of policies that the latest list shows as edited, and that have not been read.

@@ -5,6 +5,8 @@ package retention
 import (
 	"context"
 	"sync"
+
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 )
 
 // concurrency limits how many requests are in flight for all kinds together. Each kind may always have one, so that a kind
@@ -14,11 +16,11 @@ type concurrency struct {
 
 	mu      sync.Mutex
 	taken   map[*pipeline]int
-	changed chan struct{} // closed and replaced when waiting callers should check again
+	changed wake.Broadcast // waiting callers should check again
 }
 
 func newConcurrency(max int) *concurrency {
-	return &concurrency{max: max, taken: map[*pipeline]int{}, changed: make(chan struct{})}
+	return &concurrency{max: max, taken: map[*pipeline]int{}}
 }
 
 // acquire waits for a slot. The error is ctx's.
@@ -30,7 +32,7 @@ func (s *concurrency) acquire(ctx context.Context, p *pipeline) error {
 			s.mu.Unlock()
 			return nil
 		}
-		changed := s.changed
+		changed := s.changed.C()
 		s.mu.Unlock()
 		if err := pause(ctx, nil, changed, 0); err != nil {
 			return err
@@ -56,6 +58,5 @@ func (s *concurrency) release(p *pipeline) {
 	if s.taken[p]--; s.taken[p] == 0 {
 		delete(s.taken, p)
 	}
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.changed.Send()
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 )
 
 // limiter limits how many deletions are in flight (AIMD): it adds one after each round of successes, and halves the limit
@@ -20,9 +22,9 @@ type limiter struct {
 	limit     float64
 	inFlight  int
 	notBefore time.Time
-	shrunk    time.Time     // when the limit was last halved
-	goodAt    time.Time     // when the last answer came that was not a failure
-	changed   chan struct{} // closed and replaced when waiting callers should check again
+	shrunk    time.Time      // when the limit was last halved
+	goodAt    time.Time      // when the last answer came that was not a failure
+	changed   wake.Broadcast // waiting callers should check again
 }
 
 // shrinkEvery is the time between two reductions of the limit, so that one overload that affects many requests halves it
@@ -33,7 +35,7 @@ const shrinkEvery = 100 * time.Millisecond
 const longestRest = time.Minute
 
 func newLimiter(c clock.Clock, max int) *limiter {
-	return &limiter{clock: c, max: max, limit: float64(max), changed: make(chan struct{})}
+	return &limiter{clock: c, max: max, limit: float64(max)}
 }
 
 // acquire waits for a slot. The error is ctx's.
@@ -61,7 +63,7 @@ func (l *limiter) await(ctx context.Context, take func() bool) error {
 			l.mu.Unlock()
 			return nil
 		}
-		changed := l.changed
+		changed := l.changed.C()
 		l.mu.Unlock()
 		if err := pause(ctx, l.clock, changed, rest); err != nil {
 			return err
@@ -91,7 +93,7 @@ func (l *limiter) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inFlight--
-	l.signal()
+	l.changed.Send()
 }
 
 // learn adapts the limit to the result of an attempt. A result that does not concern the API server as a whole changes
@@ -108,12 +110,7 @@ func (l *limiter) learn(attempt *Outcome) {
 		l.goodAt = l.clock.Now()
 		l.limit = min(float64(l.max), l.limit+1/l.limit)
 	}
-	l.signal()
-}
-
-func (l *limiter) signal() {
-	close(l.changed)
-	l.changed = make(chan struct{})
+	l.changed.Send()
 }
 
 // asksForLess reports whether the API server as a whole is overloaded.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 )
 
 const (
@@ -48,7 +50,7 @@ type throttle struct {
 	turns      []string            // namespaces with waiting subjects, the next one first
 	workers    int
 	stopped    bool
-	changed    chan struct{} // closed and replaced when a waiting worker should check again
+	changed    wake.Broadcast // waiting workers should check again
 }
 
 // load is the state of one namespace.
@@ -82,7 +84,7 @@ type place struct {
 
 func newThrottle(c clock.Clock, max int) *throttle {
 	return &throttle{
-		clock: c, max: max, namespaces: map[string]*load{}, places: map[item]*place{}, waiting: map[queueKey][]item{}, changed: make(chan struct{}),
+		clock: c, max: max, namespaces: map[string]*load{}, places: map[item]*place{}, waiting: map[queueKey][]item{},
 	}
 }
 
@@ -167,7 +169,7 @@ func (t *throttle) leave(it item, attempt *Outcome) (pl *place, back map[queueKe
 	if l.isOver(t.clock.Now()) {
 		delete(t.namespaces, it.namespace)
 	}
-	t.signal()
+	t.changed.Send()
 	return pl, back, fresh, news
 }
 

@@ -51,7 +51,7 @@ func (t *throttle) park(it item, key queueKey, isRecorded bool, start func()) (p
 		t.workers++
 		start()
 	}
-	t.signal()
+	t.changed.Send()
 	return true
 }
 
@@ -75,7 +75,7 @@ func (t *throttle) next(ctx context.Context) (it item, failing, ok bool) {
 			return it, false, false
 		}
 		it, failing, wait, ok := t.take()
-		changed := t.changed
+		changed := t.changed.C()
 		t.mu.Unlock()
 		if ok {
 			return it, failing, true
@@ -153,10 +153,5 @@ func (t *throttle) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stopped = true
-	t.signal()
-}
-
-func (t *throttle) signal() {
-	close(t.changed)
-	t.changed = make(chan struct{})
+	t.changed.Send()
 }

@@ -309,9 +309,7 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 // dropRemoved drops the policies that no longer exist, by the latest snapshot: writing may have taken long, and policies may
 // have been added.
 func (r *Reporter) dropRemoved() {
-	r.mu.Lock()
-	snapshot := r.compiled.Snapshot
-	r.mu.Unlock()
+	snapshot := r.inUse().Snapshot
 	uids, rules, namespaces := map[types.UID]bool{}, map[policy.RuleID]bool{}, map[string]bool{}
 	for _, p := range snapshot.Policies() {
 		uids[p.UID], namespaces[p.Namespace] = true, true

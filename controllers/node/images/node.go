@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -71,7 +72,7 @@ type Node struct {
 	total    v1alpha1.ImageCount
 	lastErr  error                      // error of the last snapshot; nil if it succeeded
 	away     time.Time                  // since when the runtime has been unreachable; zero if it is reachable
-	changed  chan struct{}              // closed and replaced when a snapshot differs from the one before
+	changed  wake.Broadcast             // a snapshot differs from the one before
 	rules    map[string]*engine.Program // in force
 	received map[string]string          // contents of the images that the rules have received, by ID
 
@@ -89,7 +90,7 @@ type version struct {
 
 // New returns a Node. It does nothing until a Source runs.
 func New(o Options) *Node {
-	n := &Node{Options: o, versions: map[string]version{}, sent: map[string]sentRemoval{}, changed: make(chan struct{})}
+	n := &Node{Options: o, versions: map[string]version{}, sent: map[string]sentRemoval{}}
 	n.snapshots.take, n.snapshots.clock = n.takeSnapshot, o.Clock
 	n.batcher = newBatcher(o.Clock, func() { n.snapshots.join() }) // a snapshot records the removed images and detects other changes
 	return n
@@ -142,13 +143,6 @@ func (n *Node) rule(key string) *engine.Program {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.rules[key]
-}
-
-// differs returns a channel that is closed when a snapshot differs from the ones so far.
-func (n *Node) differs() <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.changed
 }
 
 // Summary describes an image for people.
@@ -210,8 +204,7 @@ func (n *Node) note(l *snapshot) {
 		image.version = strconv.FormatInt(known.number, 10)
 	}
 	if !maps.Equal(versions, n.versions) {
-		close(n.changed)
-		n.changed = make(chan struct{})
+		n.changed.Send()
 	}
 	n.versions = versions
 }

@@ -43,7 +43,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 	delay := retries().DelayWithReset(s.node.Clock, 5*time.Minute)
 	defer s.node.noteResult(nil) // without rules nothing reads the node again, and an error would never end
 	for ctx.Err() == nil {
-		differs := s.node.differs()
+		differs := s.node.changed.C()
 		rows, versions, node, sourceErr := s.rows(ctx, known, about)
 		switch {
 		case ctx.Err() != nil:
@@ -74,7 +74,7 @@ const lookAgain = time.Second
 func (s *source) wait(ctx context.Context, differs <-chan struct{}) {
 	select {
 	case <-differs:
-		differs = s.node.differs()
+		differs = s.node.changed.C()
 	default:
 	}
 	soon := min(lookAgain, s.node.Interval)

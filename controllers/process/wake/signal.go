@@ -42,6 +42,33 @@ func (s *Signal) Wait(ctx context.Context, c clock.Clock, most time.Duration) bo
 	return ctx.Err() == nil
 }
 
+// Broadcast wakes all goroutines that wait. The zero value is ready for use. It is safe for concurrent use, and must not be copied.
+type Broadcast struct {
+	mu   sync.Mutex
+	next chan struct{} // nil if no goroutine waits
+}
+
+// Send wakes all goroutines that wait for the channels that C has returned so far.
+func (b *Broadcast) Send() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next != nil {
+		close(b.next)
+		b.next = nil
+	}
+}
+
+// C returns a channel that the next Send closes. To miss no change, call it before you read what Send is about, or hold
+// the lock under which Send is called.
+func (b *Broadcast) C() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next == nil {
+		b.next = make(chan struct{})
+	}
+	return b.next
+}
+
 // Sleep waits until ctx ends, at most d.
 func Sleep(ctx context.Context, c clock.Clock, d time.Duration) {
 	select {

@@ -154,9 +154,10 @@ test-pages: control-plane ## Run all tests of the playground and other pages: ev
 	SUNSET_LONG=1 go test -v -timeout 1h ./test/playground -screenshots "$(CURDIR)/dist/screenshots"
 
 .PHONY: test-long
-test-long: control-plane ## Explore more states of a ledger, simulate thirty days, run MultiKueue and a thousand policies (at most 30 minutes)
+test-long: control-plane ## Run what make test omits or shortens: more states of a ledger, thirty days, a thousand policies, all benchmarks in small sizes (at most 40 minutes)
 	SUNSET_LONG=1 go test -v -timeout 1h -run TestDay ./test/day
-	SUNSET_LONG=1 go test -timeout 30m -run 'TestMultiKueue|TestManyPolicies' ./test/integration
+	SUNSET_LONG=1 go test -timeout 30m -run 'TestMultiKueue|TestManyPolicies|TestCommandsOfPages/kubectl-sunset' ./test/integration
+	SUNSET_LONG=1 go test -timeout 30m ./test/bench
 	SUNSET_LONG=1 go test -v -run Interleavings -timeout 2h ./policy/ledger
 
 SEEDS ?= 20

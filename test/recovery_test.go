@@ -93,7 +93,6 @@ var recoveries = map[string]string{
 	"archives.lastCheck.err":    "archives TestRetainDoesNotRelyOnACache",
 	"archives.trimmer.unlisted": "archives TestRetainNeedsAListing",
 	"archives.trimmer.cause":    "archives TestRetainAndRequestsThatFail, archives TestRetainThatIsLate",
-	"archives.flush.err":        "archives TestSettledWithASlowStore",
 	"archives.index.err":        "archives TestIndexThatCannotBeWritten",
 	"archives.failures.err":     "archives TestSegmentThatTheStoreNeverTakes",
 	"archives.failures.lostErr": "archives TestRequiredLogOfAPodThatVanishes",

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -47,13 +48,20 @@ func (s source) imports() map[string]string {
 
 func (s source) isMain() bool { return s.syntax.Name.Name == "main" }
 
-// sources reads every Go file of the module except generated ones. It reads the files itself, so that go test does not use
-// a cached result after a change.
+// sources returns every Go file of the module except generated ones.
 func sources(t *testing.T) []source {
 	t.Helper()
-	var all []source
+	all, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// parsed reads the files itself, so that go test does not use a cached result after a change.
+var parsed = sync.OnceValues(func() (all []source, err error) {
 	files := token.NewFileSet()
-	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -68,11 +76,8 @@ func sources(t *testing.T) []source {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
+	return all, err
+})
 
 // enter skips hidden directories, test data, packages of npm and other modules.
 func enter(dir string) error {

@@ -45,7 +45,7 @@ func (l *environment) besideStore(ctx context.Context, measure func(context.Cont
 	defer func() { _ = s.Close() }()
 	keys := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "archive"}, Data: s.Credentials}
 	archive := &v1alpha1.RetentionArchive{
-		ObjectMeta: objectMeta(archiveName),
+		ObjectMeta: metav1.ObjectMeta{Name: archiveName},
 		Spec:       v1alpha1.ArchiveSpec{URL: s.URL("cluster"), Credentials: &v1alpha1.SecretReference{Namespace: keys.Namespace, Name: keys.Name}},
 	}
 	for _, o := range []client.Object{keys, archive} {

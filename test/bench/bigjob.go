@@ -35,7 +35,6 @@ func (l *environment) podsOn(ctx context.Context, run func(*environment, context
 	own, err := openEnvironment(ctx, l.options, cluster.Options{
 		Nodes:       1,
 		Controllers: append(cluster.DefaultControllers(), "pod-garbage-collector-controller"),
-		EtcdArgs:    []string{"--quota-backend-bytes=8000000000"},
 	})
 	if err != nil {
 		return podsRun{}, err

@@ -15,15 +15,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/answer"
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
@@ -78,11 +77,8 @@ func (l *environment) separate(ctx context.Context) error {
 }
 
 func (l *environment) prepare() error {
-	root, err := moduleRoot()
+	err := cluster.InstallSunset(l.plane.Config())
 	if err != nil {
-		return err
-	}
-	if _, err := cluster.InstallCRDs(l.plane.Config(), envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "crds")}}); err != nil {
 		return err
 	}
 	config := l.plane.Config()
@@ -91,14 +87,7 @@ func (l *environment) prepare() error {
 	if l.client, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}
-	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return err
-	}
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return err
-	}
-	if l.policy, err = client.New(l.plane.Config(), client.Options{Scheme: scheme}); err != nil {
+	if l.policy, err = cluster.NewClient(l.plane.Config()); err != nil {
 		return err
 	}
 	l.storage = newStorage(l.plane.URL(cluster.Etcd))
@@ -108,18 +97,13 @@ func (l *environment) prepare() error {
 
 // countListings counts the requests that list Jobs.
 func (l *environment) countListings(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return answer.Func(func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/jobs") && !r.URL.Query().Has("watch") {
 			l.listings.Add(1)
 		}
 		return next.RoundTrip(r)
 	})
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (l *environment) close() {
 	if l.plane == nil {
@@ -206,7 +190,7 @@ func (l *environment) matched(ctx context.Context, name string, n int) error {
 }
 
 func (l *environment) remove(ctx context.Context, name string) error {
-	return l.policy.Delete(ctx, &v1alpha1.ClusterRetentionPolicy{ObjectMeta: objectMeta(name)})
+	return l.policy.Delete(ctx, &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
 func pause(ctx context.Context, d time.Duration) error {

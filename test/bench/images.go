@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy"
@@ -54,7 +55,7 @@ func (l *environment) images(ctx context.Context) error {
 		return err
 	}
 	defer sunset.stop()
-	if err := l.policy.Create(ctx, &corev1.Node{ObjectMeta: objectMeta(b.node)}); err != nil {
+	if err := l.policy.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.node}}); err != nil {
 		return err
 	}
 	if _, err := l.apply(ctx, imagesName, imagesPolicy); err != nil {

@@ -238,7 +238,7 @@ func (l *environment) marker(ctx context.Context, name string) (*batchv1.Job, er
 	if err := l.create(ctx, b); err != nil {
 		return nil, err
 	}
-	marker := &batchv1.Job{ObjectMeta: objectMeta(b.name(0))}
+	marker := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: b.name(0)}}
 	marker.Namespace = b.namespace
 	return marker, l.until(ctx, "million", "counts the marker", func(p *v1alpha1.ClusterRetentionPolicy) bool { return p.Status.Matched > known.Status.Matched })
 }

@@ -83,6 +83,6 @@ func (l *environment) removeSpread(ctx context.Context) error {
 		if err := l.remove(ctx, spreadName(i)); err != nil {
 			return err
 		}
-		return l.policy.Delete(ctx, &corev1.Namespace{ObjectMeta: objectMeta(spreadName(i))})
+		return l.policy.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: spreadName(i)}})
 	})
 }

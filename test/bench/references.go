@@ -45,10 +45,7 @@ func (l *environment) references(ctx context.Context) error {
 
 // withPods runs steps on a control plane of their own, where only Sunset acts on Pods.
 func (l *environment) withPods(ctx context.Context, steps func(*environment) []func(context.Context) error) error {
-	own, err := openEnvironment(ctx, l.options, cluster.Options{
-		Controllers: []string{},
-		EtcdArgs:    []string{"--quota-backend-bytes=8000000000"},
-	})
+	own, err := openEnvironment(ctx, l.options, cluster.Options{Controllers: []string{}})
 	if err != nil {
 		return err
 	}

@@ -68,17 +68,7 @@ func (l *environment) watch(ctx context.Context) error {
 	if err := l.enforcing(ctx, "standing"); err != nil { // it is counted again when its first count has put it in force
 		return err
 	}
-	if err := pause(ctx, l.size.idle/3); err != nil {
-		return err
-	}
-	before, err := cpu(sunset.pid())
-	if err != nil {
-		return err
-	}
-	if err := pause(ctx, l.size.idle); err != nil {
-		return err
-	}
-	after, err := cpu(sunset.pid())
+	idle, err := l.idleCPU(ctx, sunset)
 	if err != nil {
 		return err
 	}
@@ -88,7 +78,7 @@ func (l *environment) watch(ctx context.Context) error {
 	}
 	l.table.add(fmt.Sprintf("Sunset, resident with %d finished Jobs", l.size.standing),
 		fmt.Sprintf("%s, peak %s", megabytes(now), megabytes(peak)), fmt.Sprintf("counted and written to status %s after its start", synced.Round(100*time.Millisecond)))
-	l.table.add("Sunset, idle CPU beside them", fmt.Sprintf("%.3f %% of a core", 100*(after-before).Seconds()/l.size.idle.Seconds()), "")
+	l.table.add("Sunset, idle CPU beside them", fmt.Sprintf("%.3f %% of a core", idle), "")
 	if err := l.redecide(ctx); err != nil {
 		return err
 	}

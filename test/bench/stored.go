@@ -157,7 +157,7 @@ func (l *environment) storeMillion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pod := &corev1.Pod{ObjectMeta: objectMeta("pod"), Spec: seed.job(0).Spec.Template.Spec}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod"}, Spec: seed.job(0).Spec.Template.Spec}
 	pod.Namespace = "seed"
 	if pod, err = l.createPod(ctx, pod); err != nil {
 		return err

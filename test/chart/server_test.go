@@ -15,12 +15,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
@@ -68,14 +65,9 @@ func (s *server) in(t *testing.T) *server { return &server{T: t, Client: s.Clien
 
 func (s *server) connect() {
 	s.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, apiextensionsv1.AddToScheme} {
-		expect.NoError(s, add(scheme))
-	}
 	var err error
-	if s.Client, err = client.New(s.plane.Config(), client.Options{Scheme: scheme}); err != nil {
-		s.Fatal(err)
-	}
+	s.Client, err = cluster.NewClient(s.plane.Config())
+	expect.NoError(s, err)
 }
 
 func (s *server) create(object client.Object) {

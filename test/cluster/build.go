@@ -21,15 +21,10 @@ import (
 // Paths holds the absolute path of the binary of each component.
 type Paths map[Component]string
 
-// assetsEnv is envtest's variable: a directory with etcd and kube-apiserver.
-const assetsEnv = "KUBEBUILDER_ASSETS"
-
 // Binaries returns the binaries of these components, or of all if none is named. It builds the binaries that the cache does
 // not contain, which takes about a quarter of an hour on a new machine with two cores. It writes one line to progress
-// before and after each build. Several processes may call it at once: one builds and the others wait.
-//
-// If KUBEBUILDER_ASSETS is set, etcd and kube-apiserver come from that directory. The error of a failed build ends with the
-// compiler's last lines.
+// before and after each build. Several processes may call it at once: one builds and the others wait. The error of a failed build
+// ends with the compiler's last lines.
 func Binaries(ctx context.Context, progress io.Writer, components ...Component) (Paths, error) {
 	if len(components) == 0 {
 		components = slices.Concat(Components(), VolumeComponents(), NodeComponents(), StoreComponents(), []Component{Kubectl})
@@ -115,13 +110,6 @@ func versionStamp(mod []byte) (flags string, err error) {
 
 // binary returns the path of c, and builds c if necessary.
 func (b *builder) binary(ctx context.Context, c Component) (string, error) {
-	if dir := os.Getenv(assetsEnv); dir != "" && (c == Etcd || c == APIServer) {
-		path, err := filepath.Abs(filepath.Join(dir, string(c)))
-		if err == nil {
-			_, err = os.Stat(path)
-		}
-		return path, err
-	}
 	path := filepath.Join(b.cache, string(c))
 	if _, err := os.Stat(path); err == nil {
 		return path, nil

@@ -27,7 +27,6 @@ func fakeBuilder(t *testing.T, cache, program string, progress *bytes.Buffer) *b
 }
 
 func TestBuildersBuildComponentOnce(t *testing.T) {
-	t.Setenv(assetsEnv, "")
 	t.Setenv("GOFLAGS", "-mod=vendor -tags=other") // meant for another module
 	t.Setenv("GOOS", "plan9")
 	cache := t.TempDir()
@@ -52,7 +51,6 @@ func TestBuildersBuildComponentOnce(t *testing.T) {
 }
 
 func TestFailedBuildShowsTheCompiler(t *testing.T) {
-	t.Setenv(assetsEnv, "")
 	cache := t.TempDir()
 	b := fakeBuilder(t, cache, "package main\n\nfunc main() { undefinedThing() }\n", &bytes.Buffer{})
 	_, err := b.binary(t.Context(), Etcd)
@@ -61,22 +59,5 @@ func TestFailedBuildShowsTheCompiler(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(cache, "etcd")); err == nil {
 		t.Error("a failed build left a binary in the cache")
-	}
-}
-
-func TestAssetsAreHonoured(t *testing.T) {
-	assets := t.TempDir()
-	t.Setenv(assetsEnv, assets)
-	t.Setenv(cacheEnv, t.TempDir())
-	for _, c := range []Component{Etcd, APIServer} {
-		expect.NoError(t, os.WriteFile(filepath.Join(assets, string(c)), nil, 0o755))
-	}
-	paths, err := Binaries(t.Context(), os.Stderr, Etcd, APIServer)
-	if err != nil || filepath.Dir(paths[Etcd]) != assets || filepath.Dir(paths[APIServer]) != assets {
-		t.Errorf("paths = %v, %v; want both in %s", paths, err, assets)
-	}
-	expect.NoError(t, os.Remove(filepath.Join(assets, "etcd")))
-	if _, err := Binaries(t.Context(), os.Stderr, Etcd); err == nil {
-		t.Error("no error although the directory has no etcd")
 	}
 }

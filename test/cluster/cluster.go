@@ -99,8 +99,6 @@ func (c *Cluster) run(ctx context.Context) error {
 		switch component {
 		case ControllerManager:
 			g.Go(func() error { return c.begin(ctx, c.controllerManager()) })
-		case Scheduler:
-			g.Go(func() error { return c.begin(ctx, c.scheduler()) })
 		case Kwok:
 			g.Go(func() error { return c.beginNodes(ctx) })
 		}

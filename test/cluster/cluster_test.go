@@ -4,7 +4,6 @@ package cluster_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,9 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
@@ -41,7 +37,7 @@ func TestCluster(t *testing.T) {
 	}
 	start := time.Now()
 	c, err := cluster.Start(t.Context(), cluster.Options{
-		Nodes: 2, Scheduler: true, Controllers: cluster.VolumeControllers(), LogDir: logs, AuditPolicy: cluster.AuditMetadata,
+		Nodes: 2, LogDir: logs, AuditPolicy: cluster.AuditMetadata,
 	})
 	expect.NoError(t, err)
 	defer func() { _ = c.Stop() }()
@@ -51,17 +47,13 @@ func TestCluster(t *testing.T) {
 	t.Run("jobs end as annotated", func(t *testing.T) { jobsEnd(t, client) })
 	t.Run("pods of a deleted job are garbage collected", func(t *testing.T) { collected(t, client) })
 	t.Run("RBAC restricts a user", func(t *testing.T) { userDenied(t, c) })
-	t.Run("Kueue admits a job, even after a crash", func(t *testing.T) { kueueAdmits(t, c, client) })
-	t.Run("a snapshot outlives its claim, and a new claim has its data", func(t *testing.T) { snapshotOutlivesClaim(t, c, client) })
 	t.Run("data and watchers survive the API server", func(t *testing.T) { survives(t, c, client) })
 	t.Run("no process or file remains", func(t *testing.T) { nothingStays(t, c, logs) })
 }
 
 func jobsEnd(t *testing.T, client kubernetes.Interface) {
 	createJob(t, client, job("succeeds", cluster.Succeeded, time.Second))
-	fails := job("fails", cluster.Failed, 0)
-	fails.Spec.Template.Spec.NodeName = "" // for the scheduler
-	createJob(t, client, fails)
+	createJob(t, client, job("fails", cluster.Failed, 0))
 	waitJob(t, client, "succeeds", batchv1.JobComplete)
 	waitJob(t, client, "fails", batchv1.JobFailed)
 	for name, code := range map[string]int32{"succeeds": 0, "fails": 1} {
@@ -97,47 +89,6 @@ func userDenied(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// kueueAdmits also reads objects in a version that is not stored: a Workload, which only Kueue's webhook can convert, and a
-// ResourceFlavor, which it cannot convert.
-func kueueAdmits(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
-	expect.NoError(t, c.StartKueue(t.Context(), cluster.KueueOptions{}))
-	first := c.PID(cluster.Kueue)
-	expect.NoError(t, c.StartKueue(t.Context(), cluster.KueueOptions{Configuration: "clientConnection: {qps: 100, burst: 100}"}))
-	if err := syscall.Kill(first, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("the first Kueue still runs: %v", err)
-	}
-	dynamic := dynamic.NewForConfigOrDie(c.Config())
-	kinds := schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
-	for kind, object := range map[string]string{
-		"resourceflavors": `{"kind": "ResourceFlavor", "metadata": {"name": "any"}}`,
-		"clusterqueues": `{"kind": "ClusterQueue", "metadata": {"name": "all"}, "spec": {"namespaceSelector": {}, "resourceGroups": [
-			{"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [{"name": "cpu", "nominalQuota": 1}]}]}]}}`,
-		"localqueues": `{"kind": "LocalQueue", "metadata": {"name": "lq", "namespace": "default"}, "spec": {"clusterQueue": "all"}}`,
-	} {
-		u := &unstructured.Unstructured{}
-		expect.NoError(t, json.Unmarshal([]byte(object), &u.Object))
-		u.SetAPIVersion(kinds.String())
-		if _, err := dynamic.Resource(kinds.WithResource(kind)).Namespace(u.GetNamespace()).Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
-			t.Fatalf("create %s: %v", kind, err)
-		}
-	}
-	expect.NoError(t, c.Kill(cluster.Kueue))
-	queued := job("queued", cluster.Succeeded, 0)
-	queued.Spec.Suspend = ptr.To(true)
-	queued.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "lq"}
-	createJob(t, client, queued)
-	expect.NoError(t, c.Restart(t.Context(), cluster.Kueue))
-	waitJob(t, client, "queued", batchv1.JobComplete)
-	older := kinds
-	older.Version = "v1beta1"
-	for _, kind := range []string{"workloads", "resourceflavors"} {
-		list, err := dynamic.Resource(older.WithResource(kind)).List(t.Context(), metav1.ListOptions{})
-		if err != nil || len(list.Items) != 1 {
-			t.Errorf("%s as v1beta1: %v, want one", kind, err)
-		}
-	}
-}
-
 func survives(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	createJob(t, client, job("endless", cluster.Endless, 0))
 	expect.NoError(t, c.Kill(cluster.APIServer))
@@ -156,7 +107,7 @@ func survives(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 
 func nothingStays(t *testing.T, c *cluster.Cluster, logs string) {
 	pids := map[cluster.Component]int{}
-	for _, component := range append(cluster.Components(), cluster.VolumeComponents()...) {
+	for _, component := range []cluster.Component{cluster.Etcd, cluster.APIServer, cluster.ControllerManager, cluster.Kwok} {
 		pids[component] = c.PID(component)
 	}
 	start := time.Now()

@@ -11,7 +11,6 @@ const (
 	Etcd              Component = "etcd"
 	APIServer         Component = "kube-apiserver"
 	ControllerManager Component = "kube-controller-manager"
-	Scheduler         Component = "kube-scheduler"
 	Kwok              Component = "kwok"
 	Kueue             Component = "kueue" // runs only after StartKueue
 
@@ -83,7 +82,6 @@ var recipes = map[Component]recipe{
 	Etcd:              {kubernetesHome, "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "1 minute"},
 	APIServer:         {kubernetesHome, "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", "4 minutes"},
 	ControllerManager: {kubernetesHome, "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", "2 minutes"},
-	Scheduler:         {kubernetesHome, "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", "1 minute"},
 	Kubectl:           {kubernetesHome, "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubectl", "1 minute"},
 	Kwok:              {kubernetesHome, "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok", "1 minute"},
 	Kueue:             {kueueHome, "sigs.k8s.io/kueue", "sigs.k8s.io/kueue/cmd/kueue", "5 minutes"},
@@ -101,7 +99,7 @@ var recipes = map[Component]recipe{
 // Components returns every component of the control plane, in the order in
 // which they are built and started. The slice is the caller's.
 func Components() []Component {
-	return []Component{Etcd, APIServer, ControllerManager, Scheduler, Kwok, Kueue}
+	return []Component{Etcd, APIServer, ControllerManager, Kwok, Kueue}
 }
 
 // VolumeComponents returns the components that StartVolumes adds to a control plane, in the order in which they are built and

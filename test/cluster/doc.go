@@ -3,7 +3,7 @@
 // Package cluster builds and runs a real Kubernetes control plane on this
 // machine, for tests, the demo and benchmarks.
 //
-// The programs are real: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok (fake nodes that run Pods
+// The programs are real: etcd, kube-apiserver, kube-controller-manager, kwok (fake nodes that run Pods
 // until they end) and, after StartKueue, Kueue and, after StartVolumes, the snapshot controller,
 // csi-snapshotter and csi-provisioner. Each is built once per machine from the Go module proxy and cached. Every
 // server listens on its own port of 127.0.0.1, so clusters run side by side. Stop leaves no process or file. On Linux, when
@@ -21,5 +21,5 @@
 //	}
 //
 // No option removes two limitations. The garbage collector finds a new custom resource type only at its next discovery, up
-// to 30 seconds later. A Pod runs only if spec.nodeName names a fake node (see [NodeName]) or the scheduler runs.
+// to 30 seconds later. A Pod runs only if spec.nodeName names a fake node (see [NodeName]): no scheduler runs.
 package cluster

@@ -20,7 +20,7 @@ func (c *Cluster) etcd() *server {
 		ready:     isMember(name),
 		args: func(port int) []string {
 			url := fmt.Sprintf("http://127.0.0.1:%d", port)
-			return append([]string{
+			return []string{
 				"--name=" + name,
 				"--data-dir=" + c.scratch.Path(etcdDir),
 				"--listen-client-urls=" + url,
@@ -29,7 +29,7 @@ func (c *Cluster) etcd() *server {
 				"--unsafe-no-fsync",
 				"--quota-backend-bytes=8589934592", // 8 GiB: benchmarks write 100,000 objects and more
 				"--log-level=warn",
-			}, c.opts.EtcdArgs...)
+			}
 		},
 	}
 }

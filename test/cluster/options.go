@@ -33,9 +33,6 @@ type Options struct {
 	// DefaultControllers; with a slice that is empty but not nil no controller manager starts.
 	Controllers []string
 
-	// Scheduler starts kube-scheduler. Without it a Pod needs spec.nodeName.
-	Scheduler bool
-
 	// SecondAPIServer starts another API server on the same etcd, which it reaches through Cluster.Relay. It has its own
 	// audit log.
 	SecondAPIServer bool
@@ -52,9 +49,6 @@ type Options struct {
 
 	// APIServerArgs come last on the command line of the API server, so that they override ours.
 	APIServerArgs []string
-
-	// EtcdArgs come last on etcd's command line, so that they override ours.
-	EtcdArgs []string
 
 	// LogDir receives one log file per component and the audit log. Stop keeps it. Start creates it if it is missing, and
 	// appends to logs of an earlier run. If it is empty, Stop removes the logs.
@@ -84,8 +78,6 @@ func (o Options) components() []Component {
 		switch c {
 		case ControllerManager:
 			return len(o.controllers()) == 0
-		case Scheduler:
-			return !o.Scheduler
 		case Kwok:
 			return o.Nodes == 0
 		case Kueue:

@@ -14,7 +14,7 @@ func TestOptionsSayWhatRuns(t *testing.T) {
 	}{
 		"the zero value has controllers":          {Options{}, []Component{Etcd, APIServer, ControllerManager}},
 		"an empty list has no controller manager": {Options{Controllers: []string{}}, []Component{Etcd, APIServer}},
-		"everything but Kueue":                    {Options{Nodes: 1, Scheduler: true}, []Component{Etcd, APIServer, ControllerManager, Scheduler, Kwok}},
+		"nodes need kwok":                         {Options{Nodes: 1}, []Component{Etcd, APIServer, ControllerManager, Kwok}},
 	} {
 		if got := c.opts.components(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

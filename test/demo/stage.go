@@ -10,14 +10,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/yaml"
 
-	"github.com/sunset-k8s/sunset/crds"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/program"
 )
@@ -77,15 +73,7 @@ func (s *stage) startCluster(ctx context.Context) (err error) {
 }
 
 func (s *stage) install(ctx context.Context) error {
-	var definitions []*apiextensionsv1.CustomResourceDefinition
-	for _, file := range crds.Files() {
-		definition := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict(file.YAML, definition); err != nil {
-			return fmt.Errorf("%s: %w", file.Name, err)
-		}
-		definitions = append(definitions, definition)
-	}
-	if _, err := cluster.InstallCRDs(s.config, envtest.CRDInstallOptions{CRDs: definitions}); err != nil {
+	if err := cluster.InstallSunset(s.config); err != nil {
 		return err
 	}
 	for _, name := range []string{systemNamespace, shop, golden} {

@@ -191,11 +191,11 @@ func TestF55TheLeaderIsKilledWhileItArchives(t *testing.T) {
 			n := 10
 			configMaps(s, "cm", n, preview)
 			s.Eventually(func() error { // the index is written now and then
-				if leads.Running() {
+				if armed.Fired() == 0 {
 					s.ConfigMap(fmt.Sprint("more-", n), preview)
 					n++
 				}
-				return cluster.Want(!leads.Running(), "the leader was not killed")
+				return cluster.Want(armed.Fired() > 0, "no request to the store matched") // on a slow machine, of another leader
 			})
 			armed.Lift()
 			s.Eventually(func() error { return left(s, preview, 0) })

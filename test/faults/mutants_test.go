@@ -78,73 +78,37 @@ func TestMutantsAreCaught(t *testing.T) {
 	}
 }
 
-// TestTwoMutantsAreCaught runs in every test run. One controller lacks both safety mechanisms, because each build needs a link and a
-// control plane: the scenario of each mutant must fail, for its own reason.
-func TestTwoMutantsAreCaught(t *testing.T) {
-	if os.Getenv("SUNSET_FAULTS") == "all" {
-		t.Skip("TestMutantsAreCaught runs each mutant alone")
-	}
-	t.Parallel()
-	expectCaught(t, "no-resource-version", "marks-stay")
-}
-
-// expectCaught runs the scenarios of mutants with a controller that is all of them.
-func expectCaught(t *testing.T, names ...string) {
+// expectCaught runs the scenario of a mutant with a controller that is that mutant.
+func expectCaught(t *testing.T, mutant string) {
 	t.Helper()
 	if os.Getenv(build.Variable) != "" {
 		t.Skip("the tests already run with a selected build")
 	}
 	build.AsInputs(t)
-	var scenarios []string
-	for _, name := range names {
-		scenarios = append(scenarios, mutants[name].scenario)
-	}
 	mutantPlaces <- struct{}{}
 	defer func() { <-mutantPlaces }()
-	out, err := scenariosWith(t, strings.Join(names, "+"), strings.Join(scenarios, "|"))
+	m := mutants[mutant]
+	out, err := scenarioWith(t, mutant, m.scenario)
 	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
 		t.Fatal(err)
 	}
-	for _, name := range names {
-		m := mutants[name]
-		test, _, _ := strings.Cut(m.scenario, "/")
-		test = strings.Trim(test, "^$")
-		wrote := writtenBy(test, string(out))
-		switch says := regexp.MustCompile(m.says); {
-		case !strings.Contains(wrote, "--- FAIL: "+test+" "):
-			t.Errorf("%s does not fail with mutant %s\n%s", m.scenario, name, out)
-		case !says.MatchString(wrote):
-			t.Errorf("%s fails, but its output does not match %q\n%s", m.scenario, m.says, out)
-		}
+	test, _, _ := strings.Cut(m.scenario, "/")
+	switch says := regexp.MustCompile(m.says); {
+	case !strings.Contains(string(out), "--- FAIL: "+strings.Trim(test, "^$")+" "):
+		t.Errorf("%s does not fail with mutant %s\n%s", m.scenario, mutant, out)
+	case !says.Match(out):
+		t.Errorf("%s fails, but its output does not match %q\n%s", m.scenario, m.says, out)
 	}
-}
-
-// named matches the lines of -test.v that name the test of the lines after them.
-var named = regexp.MustCompile(`^(?:=== [A-Z]+ +| *--- [A-Z]+: )([^\s/]+)`)
-
-// writtenBy returns the part of the output of -test.v that a test and its subtests have written.
-func writtenBy(test, output string) string {
-	var b strings.Builder
-	isIts := false
-	for line := range strings.Lines(output) {
-		if of := named.FindStringSubmatch(line); of != nil {
-			isIts = of[1] == test
-		}
-		if isIts {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
 }
 
 // mutantPlaces is the maximum number of mutants that run in parallel: each has a whole control plane, which mostly waits.
 var mutantPlaces = make(chan struct{}, 3)
 
-func scenariosWith(t *testing.T, mutant, scenarios string) (out []byte, err error) {
+func scenarioWith(t *testing.T, mutant, name string) (out []byte, err error) {
 	t.Helper()
 	binary, err := os.Executable()
 	expect.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), binary, "-test.run", scenarios, "-test.v", "-test.timeout", "30m", "-patience", "1m") // many mutants are caught by a timeout
+	cmd := exec.CommandContext(t.Context(), binary, "-test.run", name, "-test.v", "-test.timeout", "30m", "-patience", "1m") // many mutants are caught by a timeout
 	cmd.Env = append(os.Environ(), "SUNSET_FAULTS=all", build.Variable+"="+mutant)
 	return cmd.CombinedOutput()
 }

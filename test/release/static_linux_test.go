@@ -29,18 +29,25 @@ func TestProgramsOfImages(t *testing.T) {
 	source, err := os.ReadFile("../../.ci/Dockerfile")
 	expect.NoError(t, err)
 	context := copied(t, string(source))
-	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
+	for _, arch := range []string{"amd64", "arm64"} {
 		t.Run(arch, func(t *testing.T) {
 			out := t.TempDir()
-			build := exec.Command("sh", "-ec", command(t, string(source), out))
+			script := command(t, string(source), out)
+			if arch != runtime.GOARCH { // only compile: to link takes ten seconds
+				script = strings.NewReplacer("go build", "go list -export -deps -f {{context.GOOS}}/{{context.GOARCH}}", "-o "+out+"/ ", "").Replace(script)
+			}
+			build := exec.Command("sh", "-ec", script)
 			build.Dir = context
 			build.Env = append(os.Environ(), "TARGETOS=linux", "TARGETARCH="+arch, "VERSION=v1.2.3", "COMMIT=c0ffee", "DATE=2026-03-01T12:00:00Z")
-			if said, err := build.CombinedOutput(); err != nil {
+			said, err := build.CombinedOutput()
+			if err != nil {
 				t.Fatalf("%v: %s", err, said)
 			}
-			for _, program := range []string{"sunset-controller", "sunset-node-agent"} {
-				expectStatic(t, filepath.Join(out, program), machine)
-				if arch == runtime.GOARCH {
+			if arch != runtime.GOARCH {
+				expect.Equal(t, "platform of all packages", "", strings.TrimSpace(strings.ReplaceAll(string(said), "linux/"+arch, "")))
+			} else {
+				for _, program := range []string{"sunset-controller", "sunset-node-agent"} {
+					expectStatic(t, filepath.Join(out, program))
 					expectAlone(t, filepath.Join(out, program))
 				}
 			}
@@ -82,7 +89,7 @@ func command(t *testing.T, dockerfile, out string) string {
 	return strings.NewReplacer("\\\n", "", " /out/ ", " "+out+"/ ").Replace(match[1])
 }
 
-func expectStatic(t *testing.T, name string, machine elf.Machine) {
+func expectStatic(t *testing.T, name string) {
 	t.Helper()
 	file, err := elf.Open(name)
 	expect.NoError(t, err)
@@ -90,8 +97,8 @@ func expectStatic(t *testing.T, name string, machine elf.Machine) {
 	info, err := os.Stat(name)
 	expect.NoError(t, err)
 	libraries, _ := file.ImportedLibraries() // an error means that the section is missing
-	if file.Machine != machine || file.Section(".interp") != nil || file.Section(".dynamic") != nil || len(libraries) > 0 {
-		t.Errorf("%s: machine %v, libraries %v; want a static program for %v", name, file.Machine, libraries, machine)
+	if file.Section(".interp") != nil || file.Section(".dynamic") != nil || len(libraries) > 0 {
+		t.Errorf("%s: libraries %v; want a static program", name, libraries)
 	}
 	if file.Section(".symtab") != nil || file.Section(".debug_info") != nil {
 		t.Errorf("%s is not stripped", name)

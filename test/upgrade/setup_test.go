@@ -23,9 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -98,9 +96,7 @@ func newSetup(t *testing.T, crds string) *setup {
 	t.Cleanup(func() { _ = plane.Stop() })
 	_, err = cluster.InstallCRDs(plane.Config(), envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true})
 	expect.NoError(t, err)
-	scheme := runtime.NewScheme()
-	expect.NoError(t, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)))
-	c, err := client.New(plane.Config(), client.Options{Scheme: scheme})
+	c, err := cluster.NewClient(plane.Config())
 	expect.NoError(t, err)
 	s := &setup{T: t, Client: c, plane: plane, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	expect.NoError(t, cluster.WriteKubeconfig(s.kubeconfig, s.withoutAnswer()))

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -22,8 +21,8 @@ import (
 )
 
 // Variable is the environment variable that selects what Default builds: empty or "plain" means Plain, "race" means a
-// controller with the race detector, and any other value is the name of a mutant, or of several with "+" between them. It makes a scenario in
-// its own test process run with a mutant.
+// controller with the race detector, and any other value is the name of a mutant. It makes a scenario in its own test process run with
+// a mutant.
 const Variable = "SUNSET_FAULTS_BUILD"
 
 const (
@@ -76,17 +75,12 @@ func Clocked(t testing.TB) string { t.Helper(); return clocked.path(t) }
 // unknown result: twice as long as it waits for an answer.
 func Brief(t testing.TB) string { t.Helper(); return brief.path(t) }
 
-// Mutant returns the path of a controller without one of its safety mechanisms, or several. name is one of Mutants, or several of them with
-// "+" between them.
+// Mutant returns the path of a controller without one of its safety mechanisms. name is one of Mutants.
 func Mutant(t testing.TB, name string) string {
 	t.Helper()
-	var patches []overlay.Patch
-	for one := range strings.SplitSeq(name, "+") {
-		more, ok := mutants[one]
-		if !ok {
-			t.Fatalf("unknown mutant %q; known mutants: %v", one, Mutants())
-		}
-		patches = append(patches, more...)
+	patches, ok := mutants[name]
+	if !ok {
+		t.Fatalf("unknown mutant %q; known mutants: %v", name, Mutants())
 	}
 	return flavour{name: name, patches: patches}.path(t)
 }

@@ -11,15 +11,9 @@ import (
 	"testing"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/yaml"
 
-	"github.com/sunset-k8s/sunset/crds"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -93,20 +87,12 @@ func start(ctx context.Context) (*cluster.Cluster, error) {
 
 // install installs Sunset's CRDs in both API servers.
 func install(ctx context.Context, c *cluster.Cluster) error {
-	var definitions []*apiextensionsv1.CustomResourceDefinition
-	for _, file := range crds.Files() {
-		definition := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict(file.YAML, definition); err != nil {
-			return fmt.Errorf("%s: %w", file.Name, err)
-		}
-		definitions = append(definitions, definition)
-	}
 	second, err := c.UserConfigAt(cluster.SecondAPIServer, "admin", "system:masters")
 	if err != nil {
 		return err
 	}
-	if _, err := cluster.InstallCRDs(c.Config(), envtest.CRDInstallOptions{CRDs: definitions}); err != nil {
-		return fmt.Errorf("install CRDs: %w", err)
+	if err := cluster.InstallSunset(c.Config()); err != nil {
+		return err
 	}
 	return knows(ctx, second)
 }
@@ -114,7 +100,7 @@ func install(ctx context.Context, c *cluster.Cluster) error {
 // knows waits until an API server serves Sunset's kinds.
 func knows(ctx context.Context, config *rest.Config) error {
 	for {
-		c, err := newClient(config)
+		c, err := cluster.NewClient(config)
 		for _, list := range []client.ObjectList{&v1alpha1.ClusterRetentionPolicyList{}, &v1alpha1.RetentionPolicyList{}, &v1alpha1.RetentionLedgerList{}} {
 			if err == nil {
 				err = c.List(ctx, list)
@@ -129,13 +115,4 @@ func knows(ctx context.Context, config *rest.Config) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-}
-
-func newClient(config *rest.Config) (client.Client, error) {
-	scheme := runtime.NewScheme()
-	err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme))
-	if err != nil {
-		return nil, err
-	}
-	return client.New(config, client.Options{Scheme: scheme})
 }

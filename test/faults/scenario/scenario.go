@@ -99,7 +99,7 @@ func New(t *testing.T, o Options) *Scenario {
 	s := &Scenario{T: t, plane: on, Cluster: on.get(t, o.Nodes), options: o, began: time.Now(), dir: t.TempDir(), leave: leave, Namespace: "t-" + utilrand.String(6)}
 	s.Home = s.Namespace + "-sunset"
 	s.Rand = rand.New(rand.NewPCG(uint64(Seed()), hashed(t.Name())))
-	admin, err := newClient(s.Cluster.Config())
+	admin, err := cluster.NewClient(s.Cluster.Config())
 	expect.NoError(t, err)
 	s.Client = labelling{Client: admin, scenario: s.Namespace}
 	t.Cleanup(func() { s.ending.Do(s.end) })

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -53,16 +52,8 @@ func newLife(ctx context.Context, plane *cluster.Cluster) (*life, error) {
 		return nil, err
 	}
 	l := &life{client: c, objects: objects}
-	files, err := os.ReadDir("crds")
-	if err != nil {
+	if err := cluster.InstallSunset(config); err != nil {
 		return nil, err
-	}
-	for _, file := range files {
-		if text, err := os.ReadFile("crds/" + file.Name()); err == nil && strings.HasSuffix(file.Name(), ".yaml") {
-			if err := l.apply(ctx, string(text)); err != nil {
-				return nil, err
-			}
-		}
 	}
 	for _, name := range []string{"sunset-system", namespace} {
 		if _, err := objects.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -70,21 +61,6 @@ func newLife(ctx context.Context, plane *cluster.Cluster) (*life, error) {
 		}
 	}
 	return l, nil
-}
-
-// rule applies the policies once the API server serves their kind.
-func (l *life) rule(ctx context.Context) error {
-	for deadline := time.Now().Add(time.Minute); ; {
-		err := l.apply(ctx, policies)
-		if err == nil || time.Now().After(deadline) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Second):
-		}
-	}
 }
 
 func (l *life) apply(ctx context.Context, text string) error {

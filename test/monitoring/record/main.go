@@ -55,7 +55,7 @@ func record(ctx context.Context, lasts, every time.Duration) (text string, err e
 		return "", err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	if err := l.rule(ctx); err != nil {
+	if err := l.apply(ctx, policies); err != nil {
 		return "", err
 	}
 	return tape(ctx, l, "http://"+address+"/metrics", lasts, every)

@@ -45,7 +45,7 @@ func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
 	silent(t, 8*time.Second, r) // no deletion can succeed now, so none must be tried
 	s.Stays(0, goes, held, relabelled, namesake, suspended)
 	if err := remembers(s, b, other, held); err != nil {
-		t.Fatalf("the run is void: the API server is not behind: %v", err)
+		scenario.Void(t, "the API server is not behind: %v", err)
 	}
 
 	s.Cluster.Relay().Heal()
@@ -82,7 +82,7 @@ func TestF08ObjectsAreReadFromThePast(t *testing.T) {
 	}
 	s.Stays(2*time.Second, held, relabelled, namesake, late)
 	if err := remembers(s, b, p, held); err != nil {
-		t.Fatalf("the run is void: the API server is not behind: %v", err)
+		scenario.Void(t, "the API server is not behind: %v", err)
 	}
 
 	s.Cluster.Relay().Heal()

@@ -164,7 +164,7 @@ func (m *met) end(t *testing.T) {
 func mustKillAt(t *testing.T, o scenario.Options, m moment) {
 	t.Helper()
 	if !killedAt(t, o, m, false) {
-		t.Error("the run is void: missing the write")
+		scenario.Void(t, "missing the write")
 	}
 }
 

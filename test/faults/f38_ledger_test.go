@@ -117,7 +117,7 @@ func failsClosed(s *scenario.Scenario, r *scenario.Replica) {
 	s.Helper()
 	before := s.Left(&corev1.ConfigMapList{}, preview)
 	if before == 0 {
-		s.Fatal("the run is void: no object is left")
+		scenario.Void(s, "no object is left")
 	}
 	silent(s.T, 3*time.Second, r)
 	if after := s.Left(&corev1.ConfigMapList{}, preview); after != before {

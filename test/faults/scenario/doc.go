@@ -5,7 +5,7 @@
 //
 // It promises: the replicas of a scenario see only its policies, so that scenarios can run side by side. When the test ends,
 // the package stops the replicas and checks everything that they did against the API server's audit log and etcd's history. A
-// run fails as void if an expected fault never fired. A failed run prints the command that repeats it.
+// run is void if an expected fault never fired: it is repeated once. A failed run prints the command that repeats it.
 //
 // A scenario that disturbs whole servers cannot share its control plane (see [Options.Alone]).
 package scenario

@@ -33,6 +33,7 @@ func Patience() time.Duration { return *patience }
 const lane = "SUNSET_FAULTS"
 
 // Main is the body of TestMain. It returns the code for os.Exit. Control planes start when a scenario first needs them.
+// At the end, it repeats the tests whose runs were void.
 func Main(m *testing.M) (code int) {
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.UseDevMode(true), zap.WriteTo(os.Stderr)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/faults/build"
 )
 
@@ -23,6 +24,12 @@ func TestCommandRepeatsAPart(t *testing.T) {
 	if dir := packageDir(); dir != "./test/faults/scenario" {
 		t.Error(dir)
 	}
+}
+
+func TestVoidRunIsRepeated(t *testing.T) {
+	t.Run("void", func(t *testing.T) { Void(t, "nothing happened") })
+	expect.Equal(t, "tests to repeat", []string{"TestVoidRunIsRepeated/void"}, voidRuns.names)
+	voidRuns.names = nil
 }
 
 func TestScenarioFiltersLedgers(t *testing.T) {

@@ -33,6 +33,30 @@ func TestLedgerBeginsWithWhatWasDeletedBefore(t *testing.T) {
 	})
 }
 
+func TestLedgerCatchesUpWhenThePolicyKeepsItAgain(t *testing.T) {
+	inBubble(t, func(w *harness) {
+		is := func(when string, complete bool, raised int) {
+			t.Helper()
+			s, _ := w.State("uid-p")
+			expect.Equal(t, "complete "+when, complete, s.Complete)
+			expect.Equal(t, "raised "+when, raised, s.Raised)
+		}
+		w.use(policyOf("p", nil))
+		w.add("team-a", "job-", 2, 0)
+		bubble.Pass(5 * time.Second)
+		is("while the policy keeps it", true, 1)
+		without := policyOf("p", nil)
+		without.Ledger = false
+		w.use(without)
+		is("while the policy does not", false, 1)
+		w.server.policies["uid-p"].Deleted = 5
+		w.use(policyOf("p", nil))
+		bubble.Pass(5 * time.Second)
+		is("when the policy keeps it again", true, 2)
+		w.is(5, 0)
+	})
+}
+
 func TestLedgerDoesNotCountImages(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		p := policyOf("p", nil)

@@ -195,6 +195,7 @@ func (w *worker) createLedger(ctx context.Context, p *policy.Policy, status v1al
 	l := &v1alpha1.RetentionLedger{Holder: w.manager.holder, Policy: of}
 	l.Name = string(w.uid)
 	carryOver(l, p, status)
+	w.raises()
 	if err := w.manager.create(ctx, l); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create RetentionLedger %s: %w", w.uid, err)
 	}
@@ -216,10 +217,18 @@ func (w *worker) catchUp(ctx context.Context, p *policy.Policy, status v1alpha1.
 	if !carryOver(stored, p, status) || stored.Holder != w.manager.holder {
 		return nil
 	}
+	w.raises()
 	if err := w.manager.update(ctx, stored); err != nil {
 		return fmt.Errorf("write RetentionLedger %s: %w", w.uid, err)
 	}
 	return w.readLedger(ctx, p)
+}
+
+// raises notes a write that may raise the counts, before it is sent: the result may remain unknown.
+func (w *worker) raises() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.raised++
 }
 
 // carryOver raises counters to those of the status, and reports whether it changed any. A ledger does not count the images that nodes

@@ -58,6 +58,7 @@ type worker struct {
 	checked  bool           // the worker knows whether the ledger must exist
 	recorded bool           // the policy's status says that it exists
 	none     bool           // the ledger does not exist, and is not needed yet
+	raised   int            // how often this worker has raised the counts to those in the status
 	writeErr error          // why the ledger cannot be written; nil if it can
 	retryAt  time.Time      // when to retry after an error
 

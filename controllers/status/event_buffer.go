@@ -29,11 +29,12 @@ type deletions map[string]int64
 
 // history is what a policy has deleted, by its status or its ledger. The total includes rules that no longer exist.
 type history struct {
-	total    int64
-	images   int64 // those of the written status that total already includes
-	rules    deletions
-	outcomes map[string][]v1alpha1.LedgerOutcome // by rule; only those that a ledger has counted
-	storage  policy.Amount                       // without images
+	total   int64
+	images  int64 // those of the written status that total already includes
+	rules   deletions
+	storage policy.Amount             // without images
+	ledger  *v1alpha1.RetentionLedger // as it was when its counts were last added; nil for none
+	raised  int                       // as ledgers.State had it then
 }
 
 // eventBuffer holds the deletions since Events were last written, and since histories were last updated.
@@ -66,8 +67,10 @@ func (r *Reporter) Removed(removal retention.Removal) {
 		d.deleted[uid] = &history{rules: deletions{}}
 	}
 	latest := d.deleted[uid]
-	latest.rules[id.Rule]++
-	latest.total++
+	if !removal.Rule.Ledger { // a ledger counts the others
+		latest.rules[id.Rule]++
+		latest.total++
+	}
 	latest.storage = latest.storage.Plus(r.Prices.Of(removal.Kind.GroupKind(), removal.Size))
 	if d.aggregate[id] == nil {
 		d.aggregate[id] = &sum{kind: removal.Kind.Kind, since: removal.At, rule: removal.Rule}

@@ -5,6 +5,7 @@ package status
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -46,19 +47,55 @@ func ledgerStatus(kept ledgers.State, p *policy.Policy, before *v1alpha1.LedgerS
 
 func isMissing(kept ledgers.State) bool { return errors.Is(kept.WriteError, ledgers.ErrMissing) }
 
-// countedBy returns what a policy has deleted by its ledger, or what is known otherwise while there is none.
-func countedBy(kept ledgers.State, known history) history {
+// follow returns the history with the deletions that the ledger has counted by now. While the policy keeps no ledger, the history counts
+// deletions too, but never those that the ledger counts: if the policy keeps it again, it is raised to the counts of the status, and
+// would count them twice.
+func (h history) follow(kept ledgers.State) history {
+	before, known := h.ledger, h.rules
+	comparable := before != nil && h.raised == kept.Raised
+	h.ledger, h.raised = kept.Ledger, kept.Raised
 	if kept.Ledger == nil {
-		return known
+		return h
 	}
-	h := history{total: kept.Ledger.Total.Deleted, storage: known.storage, rules: deletions{}, outcomes: map[string][]v1alpha1.LedgerOutcome{}}
+	next := func(known, before, now int64) int64 {
+		switch {
+		case kept.Complete:
+			return now
+		case comparable:
+			return known + max(0, now-before)
+		default: // which deletions both have counted is not known
+			return max(known, now)
+		}
+	}
+	if before == nil {
+		before = &v1alpha1.RetentionLedger{}
+	}
+	h.total, h.rules = next(h.total, before.Total.Deleted, kept.Ledger.Total.Deleted), deletions{}
+	if kept.Complete {
+		h.images = 0
+	} else {
+		maps.Copy(h.rules, known)
+	}
+	was := deletions{}
+	for _, r := range before.Rules {
+		was[r.Name] = r.Deleted
+	}
 	for _, r := range kept.Ledger.Rules {
-		h.rules[r.Name] = r.Deleted
-		outcomes := slices.Clone(r.Outcomes)
-		slices.SortFunc(outcomes, func(a, b v1alpha1.LedgerOutcome) int { return strings.Compare(a.Name, b.Name) })
-		h.outcomes[r.Name] = outcomes
+		h.rules[r.Name] = next(known[r.Name], was[r.Name], r.Deleted)
 	}
 	return h
+}
+
+// outcomesOf returns the counts by rule and outcome.
+func outcomesOf(l *v1alpha1.RetentionLedger) map[string][]v1alpha1.LedgerOutcome {
+	if l == nil {
+		return nil
+	}
+	all := map[string][]v1alpha1.LedgerOutcome{}
+	for _, r := range l.Rules {
+		all[r.Name] = slices.SortedFunc(slices.Values(r.Outcomes), func(a, b v1alpha1.LedgerOutcome) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return all
 }
 
 // counting returns whether the ledger of a policy allows deletions.

@@ -202,3 +202,51 @@ func TestLedgerStatusChargedFallsAtEasesAt(t *testing.T) {
 		expect.Equal(t, "charged after", 5, *w.status().Ledger.Charged)
 	})
 }
+
+// The ledger counts the first deletion when it is next written. If the status had counted it too, then the ledger, raised to the counts
+// of the status when the policy keeps it again, would count it twice.
+func TestStatusDoesNotCountWhatTheLedgerCounts(t *testing.T) {
+	of := func(deleted int64, raised int, complete bool) ledgers.State {
+		l := &v1alpha1.RetentionLedger{Total: count(deleted, 0), Rules: []v1alpha1.LedgerRule{{Name: "a", LedgerCount: count(deleted, 0)}}}
+		return ledgers.State{Ledger: l, Raised: raised, Complete: complete}
+	}
+	recorded := rule("a")
+	recorded.Ledger, recorded.PolicyUID = true, "uid-p"
+	arrange := func(w *harness) {
+		p := policyOf(v1alpha1.Enforce, recorded)
+		p.Ledger = true
+		w.ledgers[p.UID] = of(7, 0, true)
+		w.create(p, noStatus)
+	}
+	inBubble(t, arrange, func(t *testing.T, w *harness) {
+		is := func(when string, want int64) {
+			t.Helper()
+			bubble.Pass(5 * time.Second)
+			expect.Equal(t, "deleted, "+when, want, w.status().Deleted)
+			expect.Equal(t, "deleted by the rule, "+when, want, w.status().Rules[0].Deleted)
+		}
+		becomes := func(s ledgers.State) { w.set(func() { w.ledgers["uid-p"] = s }); w.Changed() }
+		is("by the ledger", 7)
+		without := policyOf(v1alpha1.Enforce, rule("a"))
+		w.Use(compiledOf(without))
+		becomes(of(7, 0, false))
+		w.removed(1, recorded)
+		is("with a deletion that the ledger has recorded, and not counted", 7)
+		becomes(of(8, 0, false))
+		is("once the ledger has counted it", 8)
+		w.removed(2, without.Rules[0])
+		is("with two deletions without a ledger", 10)
+		becomes(of(9, 0, false))
+		is("with another that the ledger had recorded", 11)
+		becomes(of(10, 1, false)) // kept again, perhaps raised to the status, and not kept again
+		is("by both, at least", 11)
+		w.removed(1, without.Rules[0])
+		is("with another without a ledger", 12)
+		with := policyOf(v1alpha1.Enforce, recorded)
+		with.Ledger = true
+		w.Use(compiledOf(with))
+		is("until the ledger has caught up", 12)
+		becomes(of(13, 2, true))
+		is("by the ledger that has caught up", 13)
+	})
+}

@@ -35,10 +35,11 @@ func (v *statusInput) status(p *policy.Policy, deleted history, before v1alpha1.
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = stats.Matched, stats.Eligible, stats.Held, stats.Errors, stats.Due
 	s.NextDueTime = timeOrNil(stats.NextDue)
 	v.blocked(stats, &s)
-	if kept, ok := v.ledgers[p.UID]; ok {
+	kept, ok := v.ledgers[p.UID]
+	if ok {
 		s.Ledger = ledgerStatus(kept, p, before.Ledger)
-		deleted = countedBy(kept, deleted)
 	}
+	outcomes := outcomesOf(kept.Ledger)
 	deleted = v.withImages(p, &s, before, deleted)
 	for _, r := range p.Rules {
 		own := stats.Rules[r.ID.Rule]
@@ -46,7 +47,7 @@ func (v *statusInput) status(p *policy.Policy, deleted history, before v1alpha1.
 			own = nil // numbers and names would reveal what the ServiceAccount may not read
 		}
 		rule := v.rule(r, own, deleted.rules[r.ID.Rule])
-		rule.Outcomes = deleted.outcomes[r.ID.Rule]
+		rule.Outcomes = outcomes[r.ID.Rule]
 		rule.DistrustedMarks = v.distrusted(r, own, before)
 		s.Rules = append(s.Rules, rule)
 	}
@@ -162,8 +163,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 	return w, nil
 }
 
-// updateHistory adds the latest deletions of a policy to its history, or sets it to the counts of its ledger, which are needed
-// when the policy no longer has one.
+// updateHistory adds the latest deletions of a policy to its history.
 func (r *Reporter) updateHistory(p *policy.Policy, v *statusInput) {
 	all := r.histories[p.UID]
 	if latest := r.takeDeleted(p.UID); latest != nil {
@@ -172,9 +172,12 @@ func (r *Reporter) updateHistory(p *policy.Policy, v *statusInput) {
 		}
 		all.total, all.storage = all.total+latest.total, all.storage.Plus(latest.storage)
 	}
-	if kept, ok := v.ledgers[p.UID]; ok {
-		all = countedBy(kept, all)
-		all.outcomes = nil
+	kept, ok := v.ledgers[p.UID]
+	if !ok && !p.Ledger { // an earlier version of the policy may have kept one
+		kept, ok = r.Ledgers.State(p.UID)
+	}
+	if ok {
+		all = all.follow(kept)
 	}
 	r.histories[p.UID] = all
 }

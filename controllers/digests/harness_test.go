@@ -119,6 +119,7 @@ func (h *harness) addPolicy(name string, deleted int64) {
 	p := v1alpha1.ClusterRetentionPolicy{}
 	p.Name, p.UID, p.CreationTimestamp, p.Spec.Mode = name, types.UID("uid-"+name), metav1.Time{Time: created.Add(-time.Hour)}, v1alpha1.Enforce
 	p.Status.Due.Day = 1
+	p.Status.Deleted = deleted
 	p.Status.Ledger = &v1alpha1.LedgerStatus{Name: "l", LedgerCount: v1alpha1.LedgerCount{Deleted: deleted}}
 	h.policies = append(h.policies, p)
 }

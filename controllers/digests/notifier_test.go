@@ -52,7 +52,7 @@ func TestSendsOnce(t *testing.T) {
 	expect.Equal(t, "scheduled", "2026-03-01T13:00:00Z", status.ScheduleTime.UTC().Format(time.RFC3339))
 	expect.Equal(t, "counted", []v1alpha1.DigestCount{{PolicyUID: "uid-p", LedgerCount: v1alpha1.LedgerCount{Deleted: 10}}}, status.Counted)
 
-	h.policies[0].Status.Ledger.Deleted = 17
+	h.policies[0].Status.Deleted = 17
 	h.restart()
 	h.at(5 * time.Hour) // two more were missed
 	got = h.received()
@@ -68,12 +68,12 @@ func TestCrashAfterAcceptance(t *testing.T) {
 	h.add("d")
 	h.addPolicy("p", 10)
 	h.at(time.Hour)
-	h.policies[0].Status.Ledger.Deleted = 12
+	h.policies[0].Status.Deleted = 12
 	h.refused = errors.New("no")
 	h.at(2 * time.Hour)
 	h.at(2*time.Hour + time.Minute)
 	expect.Equal(t, "requests of the same process", 2, len(h.received()))
-	h.policies[0].Status.Ledger.Deleted = 15
+	h.policies[0].Status.Deleted = 15
 	h.restart()
 	h.at(2*time.Hour + 2*time.Minute)
 	h.refused = nil
@@ -96,7 +96,7 @@ func TestReceiverRefuses(t *testing.T) {
 	h.add("d")
 	h.addPolicy("p", 10)
 	h.at(time.Hour)
-	h.policies[0].Status.Ledger.Deleted = 13
+	h.policies[0].Status.Deleted = 13
 	h.respond = func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "a secret of the receiver", http.StatusInternalServerError)
 	}

@@ -36,10 +36,13 @@ type Archives interface {
 }
 
 // Finish implements retention.Ledger. A deletion by a rule that archives is counted after its record has the result.
-func (m *Manager) Finish(i policy.Intent, t policy.Target, o retention.Outcome) {
+func (m *Manager) Finish(i policy.Intent, t policy.Target, o retention.Outcome) (counts bool) {
 	w, answer := m.worker(i.Rule.PolicyUID), answerOf(o)
 	switch {
 	case w == nil:
+		return false
+	case !i.Rule.Ledger:
+		return w.counts(t)
 	case m.Archives != nil && i.Rule.Archive != nil && (answer == ledger.Deleted || answer == ledger.NotThere):
 		if answer == ledger.NotThere && w.doubts(t) {
 			m.Archives.Gone(i.Rule.Archive.To, t)
@@ -48,6 +51,14 @@ func (m *Manager) Finish(i policy.Intent, t policy.Target, o retention.Outcome) 
 	default:
 		w.answered(i, t, answer)
 	}
+	return true
+}
+
+// counts reports whether the ledger counts the deletion of a target although a rule without a ledger has deleted it.
+func (w *worker) counts(t policy.Target) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.machine.Counts(t.UID)
 }
 
 // doubts reports whether an earlier request to delete a target may have had an effect.

@@ -11,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
+	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func itoa(i int) string { return strconv.Itoa(i) }
@@ -33,27 +35,105 @@ func TestLedgerBeginsWithWhatWasDeletedBefore(t *testing.T) {
 	})
 }
 
+// TestLedgerCatchesUpWhenThePolicyKeepsItAgain: until then, the state of the ledger does not say that its counts have caught up. They
+// change together with Raises, because the test deletes nothing then.
 func TestLedgerCatchesUpWhenThePolicyKeepsItAgain(t *testing.T) {
-	inBubble(t, func(w *harness) {
-		is := func(when string, complete bool, raised int) {
-			t.Helper()
-			s, _ := w.State("uid-p")
-			expect.Equal(t, "complete "+when, complete, s.Complete)
-			expect.Equal(t, "raised "+when, raised, s.Raised)
+	with, without := policyOf("p", nil), policyOf("p", nil)
+	without.Ledger = false
+	with.Generation = 3
+	tests := map[string]struct {
+		happens func(w *harness) // before the policy keeps the ledger again
+		want    int64
+	}{
+		"at once": {func(w *harness) {}, 5},
+		"after a write without an answer": {func(w *harness) {
+			failOnce(w, "update", true)
+		}, 5},
+		"after a failed write": {func(w *harness) {
+			failOnce(w, "update", false)
+		}, 5},
+		"although the policy kept it for a moment": {func(w *harness) {
+			w.server.set(func() {
+				w.server.hangs = func(verb, _ string) time.Duration {
+					if verb == "update" {
+						return 200 * time.Millisecond
+					}
+					return 0
+				}
+				w.server.policies["uid-p"].Deleted = 3
+			})
+			w.use(with)
+			w.use(without)
+			bubble.Pass(time.Second)
+			w.server.set(func() { w.server.hangs, w.server.policies["uid-p"].Deleted = nil, 5 })
+		}, 5},
+		"once the status is about the new spec": {func(w *harness) {
+			w.server.policies["uid-p"].ObservedGeneration = 2
+			time.AfterFunc(3*time.Second, func() {
+				w.server.set(func() { w.server.policies["uid-p"].ObservedGeneration, w.server.policies["uid-p"].Deleted = 3, 9 })
+			})
+		}, 9},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *harness) {
+				w.use(with)
+				w.add("team-a", "job-", 2, 0)
+				bubble.Pass(5 * time.Second)
+				w.use(without)
+				before, _ := w.State("uid-p")
+				expect.Equal(t, "caught up while the policy keeps no ledger", false, before.CaughtUp)
+				w.server.set(func() { w.server.policies["uid-p"].Deleted = 5 })
+				test.happens(w)
+				w.Use(policy.NewSnapshot([]*policy.Policy{with}, nil, policy.DefaultProtection()))
+				for range 8000 {
+					bubble.Pass(time.Millisecond)
+					s, _ := w.State("uid-p")
+					if total := s.Ledger.Total.Deleted; total != before.Ledger.Total.Deleted && s.Raises == before.Raises || s.CaughtUp && total != test.want {
+						t.Fatalf("%d deletions after %d, %d raises after %d, caught up: %t", total, before.Ledger.Total.Deleted, s.Raises, before.Raises, s.CaughtUp)
+					}
+					before = s
+				}
+				expect.Equal(t, "caught up", true, before.CaughtUp)
+				w.is(test.want, 0)
+			})
+		})
+	}
+}
+
+// failOnce fails the next request with a verb; done says whether it is carried out.
+func failOnce(w *harness, of string, done bool) {
+	failed := false
+	w.setRefuse(func(verb, _ string) (error, bool) {
+		if verb != of || failed {
+			return nil, false
 		}
+		failed = true
+		return errLost, done
+	})
+}
+
+// TestDeletionByARuleWithoutALedgerIsCountedOnce: the ledger counts it if an earlier DELETE of the object had no answer.
+func TestDeletionByARuleWithoutALedgerIsCountedOnce(t *testing.T) {
+	inBubble(t, func(w *harness) {
+		w.set(func() { w.answer = func(*object) *retention.Outcome { return &retention.Outcome{Unsure: true} } })
 		w.use(policyOf("p", nil))
-		w.add("team-a", "job-", 2, 0)
-		bubble.Pass(5 * time.Second)
-		is("while the policy keeps it", true, 1)
+		w.add("team-a", "job-", 1, 0)
+		bubble.Pass(2 * time.Second)
 		without := policyOf("p", nil)
 		without.Ledger = false
 		w.use(without)
-		is("while the policy does not", false, 1)
-		w.server.policies["uid-p"].Deleted = 5
-		w.use(policyOf("p", nil))
-		bubble.Pass(5 * time.Second)
-		is("when the policy keeps it again", true, 2)
-		w.is(5, 0)
+		rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "old"}, PolicyUID: "uid-p", Kind: fixture.Jobs, Mode: v1alpha1.Enforce}
+		finish := func(name string) bool {
+			s := policy.Subject{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "7"}
+			return w.Finish(policy.Intent{Rule: rule, Subject: s}, policy.TargetOf(fixture.Jobs, s), retention.Outcome{Result: retention.Removed})
+		}
+		expect.Equal(t, "counted without an entry", false, finish("other"))
+		expect.Equal(t, "counted with a doubtful entry", true, finish("job-0"))
+		w.forget("job-0")
+		bubble.Pass(40 * time.Second)
+		w.is(0, 1)
+		expect.Equal(t, "counted after it has ended", true, finish("job-0"))
 	})
 }
 

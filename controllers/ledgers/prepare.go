@@ -91,6 +91,9 @@ func (w *worker) adopt(stored *v1alpha1.RetentionLedger) error {
 	w.mu.Lock()
 	w.readAt = w.manager.Clock.Now()
 	err := w.machine.Read(stored)
+	if w.raising != "" && w.raising != stored.ResourceVersion {
+		w.raises, w.raising = w.raises+1, ""
+	}
 	if err == nil && !w.sealed() && !w.late { // another controller has created it since the ledgers were taken over
 		err = ledger.ErrDeposed
 	}
@@ -134,6 +137,7 @@ func (w *worker) miss(ctx context.Context, p *policy.Policy) error {
 func (w *worker) renew() {
 	w.mu.Lock()
 	w.machine = ledger.New(w.manager.holder)
+	w.raises++
 	w.recorded, w.checked, w.late = false, false, false
 	w.endsFrom = time.Time{}
 	var left []*request
@@ -163,26 +167,33 @@ func (w *worker) check(ctx context.Context, p *policy.Policy) error {
 		return fmt.Errorf("read policy: %w", err)
 	}
 	w.mu.Lock()
-	has := w.read
+	if w.policy != p {
+		w.mu.Unlock()
+		return nil
+	}
+	has, lapsed := w.read, w.lapsed
 	w.recorded = w.recorded || status.Ledger != nil
 	recorded := w.recorded
 	w.mu.Unlock()
 	switch {
-	case has:
-		err = w.catchUp(ctx, p, status)
-	case recorded:
+	case !has && recorded:
 		return w.missing()
-	case p.Mode != v1alpha1.Enforce:
+	case !has && p.Mode != v1alpha1.Enforce:
 		w.mu.Lock()
 		w.none = w.policy == p
 		w.mu.Unlock()
 		return nil
+	case (!has || lapsed) && status.ObservedGeneration > 0 && status.ObservedGeneration < p.Generation:
+		return nil // only the next status has the latest deletions by the earlier spec
+	case has:
+		err = w.catchUp(ctx, p, status)
 	default:
 		err = w.createLedger(ctx, p, status)
 	}
 	if err == nil {
 		w.mu.Lock()
-		w.checked = true
+		w.checked = w.policy == p
+		w.lapsed = w.lapsed && !w.checked
 		w.mu.Unlock()
 		w.manager.Changed()
 	}
@@ -195,7 +206,6 @@ func (w *worker) createLedger(ctx context.Context, p *policy.Policy, status v1al
 	l := &v1alpha1.RetentionLedger{Holder: w.manager.holder, Policy: of}
 	l.Name = string(w.uid)
 	carryOver(l, p, status)
-	w.raises()
 	if err := w.manager.create(ctx, l); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create RetentionLedger %s: %w", w.uid, err)
 	}
@@ -214,21 +224,21 @@ func (w *worker) catchUp(ctx context.Context, p *policy.Policy, status v1alpha1.
 	if err != nil {
 		return fmt.Errorf("read RetentionLedger %s: %w", w.uid, err)
 	}
+	read := stored.DeepCopy()
 	if !carryOver(stored, p, status) || stored.Holder != w.manager.holder {
-		return nil
+		return w.adopt(read) // an earlier write of raised counts may have had no answer
 	}
-	w.raises()
+	w.mu.Lock()
+	w.raising = stored.ResourceVersion
+	w.mu.Unlock()
 	if err := w.manager.update(ctx, stored); err != nil {
+		w.mu.Lock()
+		w.machine.Lost()
+		w.read = false
+		w.mu.Unlock()
 		return fmt.Errorf("write RetentionLedger %s: %w", w.uid, err)
 	}
 	return w.readLedger(ctx, p)
-}
-
-// raises notes a write that may raise the counts, before it is sent: the result may remain unknown.
-func (w *worker) raises() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.raised++
 }
 
 // carryOver raises counters to those of the status, and reports whether it changed any. A ledger does not count the images that nodes

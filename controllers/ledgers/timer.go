@@ -40,6 +40,8 @@ func (w *worker) next(now time.Time) time.Time {
 		return w.retryAt
 	case !w.read || w.machine.MayBeReplaced():
 		return now.Add(retryEvery)
+	case w.policy != nil && !w.checked:
+		sooner(now.Add(statusPause))
 	}
 	switch {
 	case w.queue.len == 0 || !w.opens() || !w.refills():

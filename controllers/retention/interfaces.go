@@ -167,8 +167,9 @@ type Ledger interface {
 	// Withdraw puts the subject of an intent off: it ends the entry, unless a DELETE is in flight. The subject gets no other entry until
 	// the next call of Reserve.
 	Withdraw(i policy.Intent)
-	// Finish is called with the result of the DELETE.
-	Finish(i policy.Intent, t policy.Target, o Outcome)
+	// Finish is called with the result of every DELETE. It reports whether the ledger counts the deletion, if there was one. A ledger also
+	// counts the deletion by a rule without a ledger if an earlier DELETE of the object is recorded and had no definite answer.
+	Finish(i policy.Intent, t policy.Target, o Outcome) (counts bool)
 }
 
 // Candidate is a subject that waits to be recorded. Its methods do not block.

@@ -641,7 +641,10 @@ func (d *slowLedger) forget(i policy.Intent) {
 	}
 }
 
-func (d *slowLedger) Finish(i policy.Intent, _ policy.Target, o retention.Outcome) {
+func (d *slowLedger) Finish(i policy.Intent, _ policy.Target, o retention.Outcome) bool {
+	if !i.Rule.Ledger {
+		return false
+	}
 	d.mu.Lock()
 	if d.unsure == nil {
 		d.unsure = map[policy.Subject]bool{}
@@ -649,6 +652,7 @@ func (d *slowLedger) Finish(i policy.Intent, _ policy.Target, o retention.Outcom
 	d.unsure[i.Subject] = d.doubts && o.Unsure
 	d.mu.Unlock()
 	d.forget(i)
+	return true
 }
 
 func (d *slowLedger) written() int {

@@ -20,7 +20,7 @@ func (noLedger) Reserve(policy.Intent, policy.Target, Candidate) bool { return t
 func (noLedger) Fits(policy.Intent, int) bool                         { return false }
 func (noLedger) MarkSent(policy.Intent, policy.Target) bool           { return false }
 func (noLedger) Withdraw(policy.Intent)                               {}
-func (noLedger) Finish(_ policy.Intent, _ policy.Target, _ Outcome)   {}
+func (noLedger) Finish(policy.Intent, policy.Target, Outcome) bool    { return false }
 
 // reserve has the expected deletion of a subject recorded.
 func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent, before waited) {

@@ -106,10 +106,13 @@ func (b *ledgerFake) MarkSent(policy.Intent, policy.Target) bool {
 	return !b.limits
 }
 
-func (b *ledgerFake) Finish(_ policy.Intent, _ policy.Target, o retention.Outcome) {
+func (b *ledgerFake) Finish(i policy.Intent, _ policy.Target, o retention.Outcome) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.ended = append(b.ended, o.Result)
+	if i.Rule.Ledger {
+		b.ended = append(b.ended, o.Result)
+	}
+	return i.Rule.Ledger
 }
 
 // guard ends a test that loops: the fake time does not advance in a loop.

@@ -114,7 +114,9 @@ type Removal struct {
 	// Snapshot is that of the VolumeSnapshot of a claim; the zero SnapshotReceipt if the rule makes none.
 	Snapshot policy.SnapshotReceipt
 	// Unsure: the request had no definite answer.
-	Unsure  bool
+	Unsure bool
+	// Counts: a ledger counts the deletion.
+	Counts  bool
 	TraceID string // empty if the attempt is not traced
 }
 

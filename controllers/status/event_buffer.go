@@ -27,14 +27,13 @@ const (
 // deletions is the number of deletions by rule name.
 type deletions map[string]int64
 
-// history is what a policy has deleted, by its status or its ledger. The total includes rules that no longer exist.
+// history is what a policy has deleted, without images, by its status or its ledger. The total includes rules that no longer exist.
 type history struct {
 	total   int64
-	images  int64 // those of the written status that total already includes
 	rules   deletions
 	storage policy.Amount             // without images
 	ledger  *v1alpha1.RetentionLedger // as it was when its counts were last added; nil for none
-	raised  int                       // as ledgers.State had it then
+	raises  int                       // as ledgers.State had it then
 }
 
 // eventBuffer holds the deletions since Events were last written, and since histories were last updated.
@@ -67,7 +66,7 @@ func (r *Reporter) Removed(removal retention.Removal) {
 		d.deleted[uid] = &history{rules: deletions{}}
 	}
 	latest := d.deleted[uid]
-	if !removal.Rule.Ledger { // a ledger counts the others
+	if !removal.Counts { // the others come from the ledger
 		latest.rules[id.Rule]++
 		latest.total++
 	}

@@ -47,21 +47,21 @@ func ledgerStatus(kept ledgers.State, p *policy.Policy, before *v1alpha1.LedgerS
 
 func isMissing(kept ledgers.State) bool { return errors.Is(kept.WriteError, ledgers.ErrMissing) }
 
-// follow returns the history with the deletions that the ledger has counted by now. While the policy keeps no ledger, the history counts
-// deletions too, but never those that the ledger counts: if the policy keeps it again, it is raised to the counts of the status, and
-// would count them twice.
-func (h history) follow(kept ledgers.State) history {
+// withLedger returns the history with what the ledger of the policy has counted by now. While the policy keeps no ledger, the history
+// counts deletions too, but never those that the ledger counts: when the policy keeps the ledger again, the ledger is raised to the count
+// of the status, and would count them twice.
+func (h history) withLedger(kept ledgers.State) history {
 	before, known := h.ledger, h.rules
-	comparable := before != nil && h.raised == kept.Raised
-	h.ledger, h.raised = kept.Ledger, kept.Raised
+	sameBase := before != nil && h.raises == kept.Raises
+	h.ledger, h.raises = kept.Ledger, kept.Raises
 	if kept.Ledger == nil {
 		return h
 	}
 	next := func(known, before, now int64) int64 {
 		switch {
-		case kept.Complete:
+		case kept.CaughtUp:
 			return now
-		case comparable:
+		case sameBase:
 			return known + max(0, now-before)
 		default: // which deletions both have counted is not known
 			return max(known, now)
@@ -71,9 +71,7 @@ func (h history) follow(kept ledgers.State) history {
 		before = &v1alpha1.RetentionLedger{}
 	}
 	h.total, h.rules = next(h.total, before.Total.Deleted, kept.Ledger.Total.Deleted), deletions{}
-	if kept.Complete {
-		h.images = 0
-	} else {
+	if !kept.CaughtUp {
 		maps.Copy(h.rules, known)
 	}
 	was := deletions{}

@@ -208,7 +208,7 @@ func TestLedgerStatusChargedFallsAtEasesAt(t *testing.T) {
 func TestStatusDoesNotCountWhatTheLedgerCounts(t *testing.T) {
 	of := func(deleted int64, raised int, complete bool) ledgers.State {
 		l := &v1alpha1.RetentionLedger{Total: count(deleted, 0), Rules: []v1alpha1.LedgerRule{{Name: "a", LedgerCount: count(deleted, 0)}}}
-		return ledgers.State{Ledger: l, Raised: raised, Complete: complete}
+		return ledgers.State{Ledger: l, Raises: raised, CaughtUp: complete}
 	}
 	recorded := rule("a")
 	recorded.Ledger, recorded.PolicyUID = true, "uid-p"

@@ -90,25 +90,15 @@ func imagesOf(s *v1alpha1.RetentionPolicyStatus) int64 {
 	return s.NodeImages.Removed.Images
 }
 
-// keepImages adds the images that a policy has removed to its earlier deletions, once it no longer has a rule about images. It adds
-// them once, also if the status without them is written later, and takes them back if the policy has such a rule again before that.
-func (r *Reporter) keepImages(p *policy.Policy, written v1alpha1.RetentionPolicyStatus) {
-	all, images := r.histories[p.UID], imagesOf(&written)
-	switch {
-	case !agentapi.OnNodes(p):
-		all.total, all.images = all.total+max(0, images-all.images), images
-	case images > 0:
-		all.total, all.images = all.total-all.images, 0
-	default:
-		all.images = 0
-	}
-	r.histories[p.UID] = all
-}
-
 // withImages adds the reports of nodes to a status, and returns the deletions of the policy including images. Until every
-// report has been read, it uses the previous status.
+// report has been read, it uses the previous status. Without a rule about images, only the number of removed images stays: agents
+// continue with it if the policy has such a rule again.
 func (v *statusInput) withImages(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus, before v1alpha1.RetentionPolicyStatus, deleted history) history {
 	if !agentapi.OnNodes(p) {
+		if images := imagesOf(&before); images > 0 {
+			s.NodeImages = &v1alpha1.NodeImagesStatus{Removed: before.NodeImages.Removed}
+			deleted.total += images
+		}
 		return deleted
 	}
 	deleted.rules = maps.Clone(deleted.rules)

@@ -299,8 +299,11 @@ func TestReportOfANodeIsInTheStatusSoon(t *testing.T) {
 		w.set(func() { changed(w.server["p"]) }) // as an edit does, so that the first write is a conflict
 		w.Use(compiledOf(withMode(policyOf(v1alpha1.DryRun, rule("a")), v1alpha1.DryRun)))
 		bubble.Pass(10 * time.Second)
-		if s := w.status(); s.NodeImages != nil || s.Deleted != 51 {
-			t.Errorf("without rules about images: %d deleted, %+v", s.Deleted, s.NodeImages)
-		}
+		s = w.status()
+		expect.Equal(t, "without rules about images", &v1alpha1.NodeImagesStatus{Removed: s.NodeImages.Removed}, s.NodeImages)
+		expect.Equal(t, "deleted without rules about images", []int64{51, 41}, []int64{s.Deleted, s.NodeImages.Removed.Images})
+		w.Use(compiledOf(p))
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "deleted, with the rule about images once more", int64(51), w.status().Deleted)
 	})
 }

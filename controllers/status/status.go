@@ -136,7 +136,6 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 		return nil, err
 	}
 	r.updateHistory(p, v)
-	r.keepImages(p, rec.status)
 	w := &write{policy: p, rec: rec, status: v.status(p, r.histories[p.UID], rec.status), now: v.now}
 	preview, counted := w.status.Preview(p.Hash)
 	known, knew := rec.status.Preview(p.Hash)
@@ -177,7 +176,7 @@ func (r *Reporter) updateHistory(p *policy.Policy, v *statusInput) {
 		kept, ok = r.Ledgers.State(p.UID)
 	}
 	if ok {
-		all = all.follow(kept)
+		all = all.withLedger(kept)
 	}
 	r.histories[p.UID] = all
 }

@@ -59,9 +59,9 @@ func (d *Digest) Compose(in Input) (*Content, []v1alpha1.DigestCount) {
 	for i := range sources {
 		s := &sources[i]
 		p := d.about(s, in)
-		total, known := d.deletions(s)
-		p.Exact = s.Status.Ledger != nil
 		before, counted := last[s.UID]
+		total, known := d.deletions(s, before.LedgerCount)
+		p.Exact = s.Status.Ledger != nil
 		switch {
 		case !known || c.Since == nil || !counted && !s.Created.After(*c.Since) || less(total, before.LedgerCount):
 			p.Uncounted = true
@@ -239,16 +239,17 @@ func (p *Policy) addWide(conditions []metav1.Condition) {
 	}
 }
 
-// deletions returns how many objects a policy has deleted in the namespaces of the digest; known is false if that is not known.
-func (d *Digest) deletions(s *Source) (total v1alpha1.LedgerCount, known bool) {
-	switch {
-	case d.namespaces != nil && s.Namespace == "":
+// deletions returns how many objects a policy has deleted in the namespaces of the digest; known is false if that is not known. A policy
+// that keeps no ledger now counts no object as gone since before.
+func (d *Digest) deletions(s *Source, before v1alpha1.LedgerCount) (total v1alpha1.LedgerCount, known bool) {
+	if d.namespaces != nil && s.Namespace == "" {
 		return d.deletionsIn(s.Ledger)
-	case s.Status.Ledger != nil:
-		return s.Status.Ledger.LedgerCount, true
-	default:
-		return v1alpha1.LedgerCount{Deleted: s.Status.Deleted}, true
 	}
+	total = v1alpha1.LedgerCount{Deleted: s.Status.Deleted, Gone: before.Gone}
+	if s.Status.Ledger != nil {
+		total.Gone = s.Status.Ledger.Gone
+	}
+	return total, true
 }
 
 // deletionsIn adds up the counters of namespaces in a ledger. Namespaces without a counter of their own may be in the common one.

@@ -37,7 +37,7 @@ func counted(deleted, gone int64) v1alpha1.LedgerCount {
 
 // withLedger is the status of a policy whose deletions a ledger counts.
 func withLedger(deleted, gone int64) v1alpha1.RetentionPolicyStatus {
-	return v1alpha1.RetentionPolicyStatus{Deleted: deleted + gone, Ledger: &v1alpha1.LedgerStatus{Name: "l", LedgerCount: counted(deleted, gone)}}
+	return v1alpha1.RetentionPolicyStatus{Deleted: deleted, Ledger: &v1alpha1.LedgerStatus{Name: "l", LedgerCount: counted(deleted, gone)}}
 }
 
 // last is the status after a digest a day ago.
@@ -51,6 +51,8 @@ func TestDeletions(t *testing.T) {
 		return last(v1alpha1.DigestCount{PolicyUID: "uid-p", LedgerCount: counted(deleted, gone)})
 	}
 	young := source("p", withLedger(7, 0))
+	withImages := withLedger(54, 3)
+	withImages.Ledger.Deleted = 14
 	young.Created = now.Add(-time.Hour)
 	for name, test := range map[string]struct {
 		source        digest.Source
@@ -61,6 +63,8 @@ func TestDeletions(t *testing.T) {
 		"a ledger":                                {source("p", withLedger(10, 3)), before(4, 1), 6, 2, true, true},
 		"nothing was deleted":                     {source("p", withLedger(10, 3)), before(10, 3), 0, 0, true, true},
 		"no ledger":                               {source("p", v1alpha1.RetentionPolicyStatus{Deleted: 9}), before(4, 0), 5, 0, false, true},
+		"no ledger since then":                    {source("p", v1alpha1.RetentionPolicyStatus{Deleted: 9}), before(4, 2), 5, 0, false, true},
+		"images, which no ledger counts":          {source("p", withImages), before(50, 1), 4, 2, true, true},
 		"a ledger since then":                     {source("p", withLedger(9, 1)), before(4, 0), 5, 1, true, true},
 		"the first digest":                        {source("p", withLedger(10, 3)), &v1alpha1.DigestStatus{}, 0, 0, true, false},
 		"the policy is new":                       {young, last(), 7, 0, true, true},

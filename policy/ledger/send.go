@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -46,6 +48,16 @@ func (k *Machine) Answered(t policy.Target, a DeleteResult) {
 func (k *Machine) Doubts(t policy.Target) bool {
 	s := k.find(t)
 	return s != nil && s.doubtful
+}
+
+// Counts reports whether the deletion of an object without an entry of its own is counted nevertheless: by an entry that has ended, or by a
+// doubtful entry, which ends when a read shows that the object no longer exists.
+func (k *Machine) Counts(uid types.UID) bool {
+	if _, ok := k.counted[uid]; ok {
+		return true
+	}
+	s := k.open[uid]
+	return s != nil && s.end == none && s.doubtful
 }
 
 // Withdrawn says that an entry is no longer wanted. If it was certainly never sent, it ends as void. Otherwise it stays open

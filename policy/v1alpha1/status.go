@@ -94,7 +94,8 @@ type RetentionPolicyStatus struct {
 	// +optional
 	Ledger *LedgerStatus `json:"ledger,omitempty"`
 
-	// nodeImages summarizes the reports of node agents, for a policy with rules about images. The numbers above include it.
+	// nodeImages summarizes the reports of node agents, for a policy with rules about images. The numbers above include it. After the
+	// last such rule is removed, only the numbers in removed stay.
 	// +optional
 	NodeImages *NodeImagesStatus `json:"nodeImages,omitempty"`
 

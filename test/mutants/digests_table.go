@@ -11,8 +11,8 @@ var digestsTable = map[string]Mutant{
 	},
 	"a digest about a namespace counts the deletions in all namespaces": {
 		File: "policy/digest/compose.go", Test: "./policy/digest TestNamespaces",
-		Old: "case d.namespaces != nil && s.Namespace == \"\":",
-		New: "case false:",
+		Old: "if d.namespaces != nil && s.Namespace == \"\" {\n\t\treturn d.deletionsIn",
+		New: "if d.namespaces == nil && s.Namespace == \"\" {\n\t\treturn d.deletionsIn",
 	},
 	"deletions are known without a counter of the namespace": {
 		File: "policy/digest/compose.go", Test: "./policy/digest TestNamespaces",

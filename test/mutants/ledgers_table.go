@@ -4,6 +4,31 @@ package mutants
 
 // ledgersTable changes what ledgers record, and when.
 var ledgersTable = map[string]Mutant{
+	"ledgers: a ledger has caught up although its policy does not keep it": {
+		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestLedgerCatchesUpWhenThePolicyKeepsItAgain",
+		Old: "w.checked = w.policy == p",
+		New: "w.checked = p != nil",
+	},
+	"ledgers: a ledger catches up with a status about the earlier spec": {
+		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestLedgerCatchesUpWhenThePolicyKeepsItAgain",
+		Old: "status.ObservedGeneration < p.Generation:",
+		New: "status.ObservedGeneration < 0:",
+	},
+	"ledgers: raised counts look like deletions": {
+		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestLedgerCatchesUpWhenThePolicyKeepsItAgain",
+		Old: "w.raises, w.raising = w.raises+1, \"\"",
+		New: "w.raising = \"\"",
+	},
+	"ledgers: a write of raised counts that had no answer did not happen": {
+		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestLedgerCatchesUpWhenThePolicyKeepsItAgain",
+		Old: "w.machine.Lost()\n\t\tw.read = false\n\t\tw.mu.Unlock()\n\t\treturn fmt.Errorf(\"write",
+		New: "w.raising = \"\"\n\t\tw.mu.Unlock()\n\t\treturn fmt.Errorf(\"write",
+	},
+	"ledgers: an object with a doubtful entry is counted twice": {
+		File: "policy/ledger/send.go", Test: "./controllers/ledgers TestDeletionByARuleWithoutALedgerIsCountedOnce",
+		Old: "return s != nil && s.end == none && s.doubtful\n}\n\n// Withdrawn",
+		New: "return s != nil && s.end != none && s.doubtful\n}\n\n// Withdrawn",
+	},
 	"ledgers: the outcome of a 5xx from a busy server is known": {
 		File: "controllers/ledgers/request.go", Test: "./controllers/ledgers TestStuckObjectsDoNotUseUpLimits",
 		Old: "\tcase o.Unsure:\n",

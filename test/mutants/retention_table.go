@@ -126,13 +126,13 @@ var retentionTable = map[string]Mutant{
 	},
 	"preflight: the ledger receives only successful deletions": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestLedgerDecidesLastAndLearnsEachResult",
-		Old: "\tif counted {\n",
-		New: "\tif counted && outcome.Result == Removed {\n",
+		Old: "counts := f.reconciler.Ledger.Finish(w.Intent(), f.target, outcome)",
+		New: "counts := outcome.Result == Removed && f.reconciler.Ledger.Finish(w.Intent(), f.target, outcome)",
 	},
 	"preflight: the ledger records subjects that are kept as sent": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestLedgerDecidesLastAndLearnsEachResult",
-		Old: "if counted && !f.reconciler.Ledger.MarkSent(w.Intent(), f.target) {",
-		New: "if !f.reconciler.Ledger.MarkSent(w.Intent(), f.target) && counted && !w.Valid() {",
+		Old: "if w.Rule().Ledger && !f.reconciler.Ledger.MarkSent(w.Intent(), f.target) {",
+		New: "if !f.reconciler.Ledger.MarkSent(w.Intent(), f.target) && w.Rule().Ledger && !w.Valid() {",
 	},
 	"preflight: the permission for the owner is not checked again": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAttemptUsesNoAnswerOlderThanASecond",

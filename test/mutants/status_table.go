@@ -6,18 +6,18 @@ package mutants
 var statusTable = map[string]Mutant{
 	"status: a deletion that a ledger counts is counted twice": {
 		File: "controllers/status/event_buffer.go", Test: "./controllers/status TestStatusDoesNotCountWhatTheLedgerCounts",
-		Old: "if !removal.Rule.Ledger {",
-		New: "if removal.Rule.ID.Rule != \"\" {",
+		Old: "if !removal.Counts {",
+		New: "if removal.Kind.Kind != \"\" {",
 	},
 	"status: deletions without a ledger are counted again once the ledger has them": {
 		File: "controllers/status/ledger.go", Test: "./controllers/status TestStatusDoesNotCountWhatTheLedgerCounts",
-		Old: "comparable := before != nil && h.raised == kept.Raised",
-		New: "comparable := before != nil",
+		Old: "sameBase := before != nil && h.raises == kept.Raises",
+		New: "sameBase := before != nil",
 	},
 	"status: deletions without a ledger are lost if the ledger does not have them": {
 		File: "controllers/status/ledger.go", Test: "./controllers/status TestStatusDoesNotCountWhatTheLedgerCounts",
-		Old: "case kept.Complete:\n\t\t\treturn now",
-		New: "case kept.Complete, !comparable:\n\t\t\treturn now",
+		Old: "case kept.CaughtUp:\n\t\t\treturn now",
+		New: "case kept.CaughtUp, !sameBase:\n\t\t\treturn now",
 	},
 	"a status has only the latest deleted storage": {
 		File: "controllers/status/status.go", Test: "./controllers/status TestDeletedStorageGoesOn",

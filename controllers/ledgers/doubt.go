@@ -58,7 +58,7 @@ func (m *Manager) Finish(i policy.Intent, t policy.Target, o retention.Outcome) 
 func (w *worker) counts(t policy.Target) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.machine.Counts(t.UID)
+	return w.machine.CountsAnyway(t.UID)
 }
 
 // doubts reports whether an earlier request to delete a target may have had an effect.

@@ -36,7 +36,7 @@ func TestLedgerBeginsWithWhatWasDeletedBefore(t *testing.T) {
 }
 
 // TestLedgerCatchesUpWhenThePolicyKeepsItAgain: until then, the state of the ledger does not say that its counts have caught up. They
-// change together with Raises, because the test deletes nothing then.
+// change together with Rebases, because the test deletes nothing then.
 func TestLedgerCatchesUpWhenThePolicyKeepsItAgain(t *testing.T) {
 	with, without := policyOf("p", nil), policyOf("p", nil)
 	without.Ledger = false
@@ -89,8 +89,8 @@ func TestLedgerCatchesUpWhenThePolicyKeepsItAgain(t *testing.T) {
 				for range 8000 {
 					bubble.Pass(time.Millisecond)
 					s, _ := w.State("uid-p")
-					if total := s.Ledger.Total.Deleted; total != before.Ledger.Total.Deleted && s.Raises == before.Raises || s.CaughtUp && total != test.want {
-						t.Fatalf("%d deletions after %d, %d raises after %d, caught up: %t", total, before.Ledger.Total.Deleted, s.Raises, before.Raises, s.CaughtUp)
+					if total := s.Ledger.Total.Deleted; total != before.Ledger.Total.Deleted && s.Rebases == before.Rebases || s.CaughtUp && total != test.want {
+						t.Fatalf("%d deletions after %d, %d raises after %d, caught up: %t", total, before.Ledger.Total.Deleted, s.Rebases, before.Rebases, s.CaughtUp)
 					}
 					before = s
 				}

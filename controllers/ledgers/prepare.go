@@ -50,9 +50,9 @@ func (w *worker) prepare(ctx context.Context) error {
 		}
 	}
 	w.mu.Lock()
-	checked := w.checked || p == nil
+	caughtUp := w.caughtUp || p == nil
 	w.mu.Unlock()
-	if checked {
+	if caughtUp {
 		return nil
 	}
 	return w.check(ctx, p)
@@ -91,8 +91,8 @@ func (w *worker) adopt(stored *v1alpha1.RetentionLedger) error {
 	w.mu.Lock()
 	w.readAt = w.manager.Clock.Now()
 	err := w.machine.Read(stored)
-	if w.raising != "" && w.raising != stored.ResourceVersion {
-		w.raises, w.raising = w.raises+1, ""
+	if err == nil && w.raising != "" && w.raising != stored.ResourceVersion {
+		w.rebases, w.raising = w.rebases+1, ""
 	}
 	if err == nil && !w.sealed() && !w.late { // another controller has created it since the ledgers were taken over
 		err = ledger.ErrDeposed
@@ -137,8 +137,8 @@ func (w *worker) miss(ctx context.Context, p *policy.Policy) error {
 func (w *worker) renew() {
 	w.mu.Lock()
 	w.machine = ledger.New(w.manager.holder)
-	w.raises++
-	w.recorded, w.checked, w.late = false, false, false
+	w.rebases++
+	w.recorded, w.caughtUp, w.late = false, false, false
 	w.endsFrom = time.Time{}
 	var left []*request
 	for _, r := range w.requests {
@@ -184,7 +184,7 @@ func (w *worker) check(ctx context.Context, p *policy.Policy) error {
 		w.mu.Unlock()
 		return nil
 	case (!has || lapsed) && status.ObservedGeneration > 0 && status.ObservedGeneration < p.Generation:
-		return nil // only the next status has the latest deletions by the earlier spec
+		return nil // the next status has more of the deletions by the earlier spec
 	case has:
 		err = w.catchUp(ctx, p, status)
 	default:
@@ -192,8 +192,8 @@ func (w *worker) check(ctx context.Context, p *policy.Policy) error {
 	}
 	if err == nil {
 		w.mu.Lock()
-		w.checked = w.policy == p
-		w.lapsed = w.lapsed && !w.checked
+		w.caughtUp = w.policy == p
+		w.lapsed = w.lapsed && !w.caughtUp
 		w.mu.Unlock()
 		w.manager.Changed()
 	}
@@ -224,9 +224,8 @@ func (w *worker) catchUp(ctx context.Context, p *policy.Policy, status v1alpha1.
 	if err != nil {
 		return fmt.Errorf("read RetentionLedger %s: %w", w.uid, err)
 	}
-	read := stored.DeepCopy()
 	if !carryOver(stored, p, status) || stored.Holder != w.manager.holder {
-		return w.adopt(read) // an earlier write of raised counts may have had no answer
+		return w.readLedger(ctx, p) // the API server has the raised counts already, or the ledger has another holder
 	}
 	w.mu.Lock()
 	w.raising = stored.ResourceVersion

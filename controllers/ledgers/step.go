@@ -97,6 +97,7 @@ func (w *worker) writeDue(ctx context.Context) error {
 		return err
 	}
 	w.machine.Wrote(update, stored)
+	w.raising = ""          // a write that was still on its way conflicts with this one
 	w.blocked = time.Time{} // entries that ended without a deletion no longer count against the limits
 	now := w.manager.Clock.Now()
 	opened = slices.DeleteFunc(opened, func(r *request) bool {

@@ -40,7 +40,7 @@ func (w *worker) next(now time.Time) time.Time {
 		return w.retryAt
 	case !w.read || w.machine.MayBeReplaced():
 		return now.Add(retryEvery)
-	case w.policy != nil && !w.checked:
+	case w.policy != nil && !w.caughtUp:
 		sooner(now.Add(statusPause))
 	}
 	switch {

@@ -29,7 +29,7 @@ const (
 	endsPause      = time.Second            // before entries that have ended are closed, for the same reason
 	sweepEvery     = 2 * time.Second        // between two checks whether recorded subjects are still to be deleted
 	retryEvery     = 2 * time.Second        // after a failed request
-	statusPause    = time.Second            // between two reads of the policy whose status is about its earlier spec
+	statusPause    = time.Second            // between two reads of a policy while its status is about an earlier spec
 	limitPause     = time.Second            // minimum time before limits are checked again
 	pruneAt        = 2048                   // length of the queue at which subjects that no longer need to wait are dropped
 	pruneMost      = 10_000                 // subjects that are looked at for that
@@ -56,11 +56,11 @@ type worker struct {
 	orphaned bool           // the policy itself is not in the snapshot
 	late     bool           // the ledger existed when this process became the leader, and could not be taken over
 	read     bool           // machine has read the stored ledger
-	checked  bool           // the worker knows whether the ledger must exist
+	caughtUp bool           // the ledger exists, and has what the status had
 	recorded bool           // the policy's status says that it exists
 	none     bool           // the ledger does not exist, and is not needed yet
 	lapsed   bool           // the policy kept no ledger for a while, so that its status has deletions that the ledger lacks
-	raises   int            // how often the counts have changed otherwise than by entries that ended
+	rebases  int            // how often the counts have changed otherwise than by entries that ended
 	raising  string         // the resourceVersion of the ledger for which raised counts were sent; empty for none
 	writeErr error          // why the ledger cannot be written; nil if it can
 	retryAt  time.Time      // when to retry after an error
@@ -109,7 +109,7 @@ func (w *worker) use(p *policy.Policy, orphaned bool) {
 	w.none = w.none && p != nil && p.Mode != v1alpha1.Enforce
 	var left []*request
 	if p == nil { // their subjects are evaluated again, without a ledger
-		w.checked, w.recorded, w.lapsed = false, false, true // if it keeps one again, the ledger must catch up first
+		w.caughtUp, w.recorded, w.lapsed = false, false, true // if it keeps one again, the ledger must catch up first
 		w.unpark()
 		w.queue.retain(func(r *request) bool { left = append(left, r); delete(w.requests, r.uid); return false })
 		w.aheadFrom, w.urgent = time.Time{}, false
@@ -315,7 +315,7 @@ func (w *worker) refills() bool {
 
 // opens reports whether the worker may record deletions at all.
 func (w *worker) opens() bool {
-	return w.policy != nil && w.checked && w.recorded && w.sealed() && (w.policy.Limits == nil || w.policy.Limits.Window > 0)
+	return w.policy != nil && w.caughtUp && w.recorded && w.sealed() && (w.policy.Limits == nil || w.policy.Limits.Window > 0)
 }
 
 // record notes that the policy's status names the ledger.

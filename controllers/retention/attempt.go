@@ -260,19 +260,19 @@ func (f *attempt) carryOut(ctx context.Context, j index.Decision, since time.Tim
 	if w.Rule().Archive != nil {
 		f.reconciler.Archive.Finish(w.Intent(), f.target, outcome)
 	}
-	counts := f.reconciler.Ledger.Finish(w.Intent(), f.target, outcome)
+	inLedger := f.reconciler.Ledger.Finish(w.Intent(), f.target, outcome)
 	f.settle(ctx, f.it, w.Intent(), outcome)
-	f.report(ctx, j, cleared, outcome, counts)
+	f.report(ctx, j, cleared, outcome, inLedger)
 	return &outcome
 }
 
-// report informs the observer and the audit of a deletion that happened, or may have happened. counts says whether a ledger counts it.
-func (f *attempt) report(ctx context.Context, j index.Decision, c policy.Clearance, o Outcome, counts bool) {
+// report informs the observer and the audit of a deletion that happened, or may have happened. inLedger says whether a ledger counts it.
+func (f *attempt) report(ctx context.Context, j index.Decision, c policy.Clearance, o Outcome, inLedger bool) {
 	w := j.Permit
 	removal := Removal{
 		Kind: w.Rule().Kind, Subject: w.Subject(), Owner: w.Owner(), Rule: w.Rule(), Reason: w.Reason(),
 		Outcome: w.Intent().Outcome, Size: w.Intent().Size, Due: w.Due(), At: f.reconciler.Clock.Now(),
-		Policy: j.Policy, Target: f.target, Receipt: c.Receipt(), Snapshot: c.Snapshot(), Unsure: o.Result != Removed, Counts: counts, TraceID: traceID(ctx),
+		Policy: j.Policy, Target: f.target, Receipt: c.Receipt(), Snapshot: c.Snapshot(), Unsure: o.Result != Removed, InLedger: inLedger, TraceID: traceID(ctx),
 	}
 	if f.reconciler.Audit != nil && (o.Result == Removed || o.Unsure) {
 		f.reconciler.Audit(removal)

@@ -115,9 +115,9 @@ type Removal struct {
 	Snapshot policy.SnapshotReceipt
 	// Unsure: the request had no definite answer.
 	Unsure bool
-	// Counts: a ledger counts the deletion.
-	Counts  bool
-	TraceID string // empty if the attempt is not traced
+	// InLedger: a ledger counts the deletion.
+	InLedger bool
+	TraceID  string // empty if the attempt is not traced
 }
 
 const defaultInFlight = 16

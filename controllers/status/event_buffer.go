@@ -33,7 +33,7 @@ type history struct {
 	rules   deletions
 	storage policy.Amount             // without images
 	ledger  *v1alpha1.RetentionLedger // as it was when its counts were last added; nil for none
-	raises  int                       // as ledgers.State had it then
+	rebases int                       // as ledgers.State had it then
 }
 
 // eventBuffer holds the deletions since Events were last written, and since histories were last updated.
@@ -66,7 +66,7 @@ func (r *Reporter) Removed(removal retention.Removal) {
 		d.deleted[uid] = &history{rules: deletions{}}
 	}
 	latest := d.deleted[uid]
-	if !removal.Counts { // the others come from the ledger
+	if !removal.InLedger { // the others come from the ledger
 		latest.rules[id.Rule]++
 		latest.total++
 	}

@@ -449,7 +449,7 @@ func (w *harness) events() (all []string) {
 func (w *harness) removed(times int, r *policy.Rule) {
 	for i := range times {
 		w.Removed(retention.Removal{
-			Kind: fixture.Jobs, Subject: policy.Subject{Namespace: "team-a", Name: fmt.Sprint("job-", i)}, Rule: r, Reason: policy.Expired, Due: time.Now(), At: time.Now(), Counts: r.Ledger,
+			Kind: fixture.Jobs, Subject: policy.Subject{Namespace: "team-a", Name: fmt.Sprint("job-", i)}, Rule: r, Reason: policy.Expired, Due: time.Now(), At: time.Now(), InLedger: r.Ledger,
 		})
 	}
 }

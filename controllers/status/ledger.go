@@ -52,17 +52,17 @@ func isMissing(kept ledgers.State) bool { return errors.Is(kept.WriteError, ledg
 // of the status, and would count them twice.
 func (h history) withLedger(kept ledgers.State) history {
 	before, known := h.ledger, h.rules
-	sameBase := before != nil && h.raises == kept.Raises
-	h.ledger, h.raises = kept.Ledger, kept.Raises
+	sameBase := before != nil && h.rebases == kept.Rebases
+	h.ledger, h.rebases = kept.Ledger, kept.Rebases
 	if kept.Ledger == nil {
 		return h
 	}
 	next := func(known, before, now int64) int64 {
 		switch {
-		case kept.CaughtUp:
-			return now
 		case sameBase:
 			return known + max(0, now-before)
+		case kept.CaughtUp:
+			return now
 		default: // which deletions both have counted is not known
 			return max(known, now)
 		}
@@ -71,7 +71,7 @@ func (h history) withLedger(kept ledgers.State) history {
 		before = &v1alpha1.RetentionLedger{}
 	}
 	h.total, h.rules = next(h.total, before.Total.Deleted, kept.Ledger.Total.Deleted), deletions{}
-	if !kept.CaughtUp {
+	if sameBase || !kept.CaughtUp {
 		maps.Copy(h.rules, known)
 	}
 	was := deletions{}

@@ -208,7 +208,7 @@ func TestLedgerStatusChargedFallsAtEasesAt(t *testing.T) {
 func TestStatusDoesNotCountWhatTheLedgerCounts(t *testing.T) {
 	of := func(deleted int64, raised int, complete bool) ledgers.State {
 		l := &v1alpha1.RetentionLedger{Total: count(deleted, 0), Rules: []v1alpha1.LedgerRule{{Name: "a", LedgerCount: count(deleted, 0)}}}
-		return ledgers.State{Ledger: l, Raises: raised, CaughtUp: complete}
+		return ledgers.State{Ledger: l, Rebases: raised, CaughtUp: complete}
 	}
 	recorded := rule("a")
 	recorded.Ledger, recorded.PolicyUID = true, "uid-p"
@@ -248,5 +248,8 @@ func TestStatusDoesNotCountWhatTheLedgerCounts(t *testing.T) {
 		is("until the ledger has caught up", 12)
 		becomes(of(13, 2, true))
 		is("by the ledger that has caught up", 13)
+		w.removed(1, without.Rules[0]) // its DELETE was sent before the policy kept the ledger again
+		becomes(of(15, 2, true))
+		is("with a late one without a ledger", 16)
 	})
 }

@@ -165,18 +165,18 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *statusInput
 // updateHistory adds the latest deletions of a policy to its history.
 func (r *Reporter) updateHistory(p *policy.Policy, v *statusInput) {
 	all := r.histories[p.UID]
-	if latest := r.takeDeleted(p.UID); latest != nil {
-		for rule, n := range latest.rules {
-			all.rules[rule] += n
-		}
-		all.total, all.storage = all.total+latest.total, all.storage.Plus(latest.storage)
-	}
 	kept, ok := v.ledgers[p.UID]
 	if !ok && !p.Ledger { // an earlier version of the policy may have kept one
 		kept, ok = r.Ledgers.State(p.UID)
 	}
 	if ok {
 		all = all.withLedger(kept)
+	}
+	if latest := r.takeDeleted(p.UID); latest != nil { // after the ledger, which has none of these
+		for rule, n := range latest.rules {
+			all.rules[rule] += n
+		}
+		all.total, all.storage = all.total+latest.total, all.storage.Plus(latest.storage)
 	}
 	r.histories[p.UID] = all
 }

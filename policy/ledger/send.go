@@ -50,9 +50,9 @@ func (k *Machine) Doubts(t policy.Target) bool {
 	return s != nil && s.doubtful
 }
 
-// Counts reports whether the deletion of an object without an entry of its own is counted nevertheless: by an entry that has ended, or by a
+// CountsAnyway reports whether the deletion of an object without an entry of its own is counted nevertheless: by an entry that has ended, or by a
 // doubtful entry, which ends when a read shows that the object no longer exists.
-func (k *Machine) Counts(uid types.UID) bool {
+func (k *Machine) CountsAnyway(uid types.UID) bool {
 	if _, ok := k.counted[uid]; ok {
 		return true
 	}

@@ -95,7 +95,7 @@ type RetentionPolicyStatus struct {
 	Ledger *LedgerStatus `json:"ledger,omitempty"`
 
 	// nodeImages summarizes the reports of node agents, for a policy with rules about images. The numbers above include it. After the
-	// last such rule is removed, only the numbers in removed stay.
+	// last such rule is removed, only removed keeps its numbers; the others are 0.
 	// +optional
 	NodeImages *NodeImagesStatus `json:"nodeImages,omitempty"`
 

@@ -6,8 +6,8 @@ package mutants
 var ledgersTable = map[string]Mutant{
 	"ledgers: a ledger has caught up although its policy does not keep it": {
 		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestLedgerCatchesUpWhenThePolicyKeepsItAgain",
-		Old: "w.checked = w.policy == p",
-		New: "w.checked = p != nil",
+		Old: "w.caughtUp = w.policy == p",
+		New: "w.caughtUp = p != nil",
 	},
 	"ledgers: a ledger catches up with a status about the earlier spec": {
 		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestLedgerCatchesUpWhenThePolicyKeepsItAgain",
@@ -16,7 +16,7 @@ var ledgersTable = map[string]Mutant{
 	},
 	"ledgers: raised counts look like deletions": {
 		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestLedgerCatchesUpWhenThePolicyKeepsItAgain",
-		Old: "w.raises, w.raising = w.raises+1, \"\"",
+		Old: "w.rebases, w.raising = w.rebases+1, \"\"",
 		New: "w.raising = \"\"",
 	},
 	"ledgers: a write of raised counts that had no answer did not happen": {

@@ -126,8 +126,8 @@ var retentionTable = map[string]Mutant{
 	},
 	"preflight: the ledger receives only successful deletions": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestLedgerDecidesLastAndLearnsEachResult",
-		Old: "counts := f.reconciler.Ledger.Finish(w.Intent(), f.target, outcome)",
-		New: "counts := outcome.Result == Removed && f.reconciler.Ledger.Finish(w.Intent(), f.target, outcome)",
+		Old: "inLedger := f.reconciler.Ledger.Finish(w.Intent(), f.target, outcome)",
+		New: "inLedger := outcome.Result == Removed && f.reconciler.Ledger.Finish(w.Intent(), f.target, outcome)",
 	},
 	"preflight: the ledger records subjects that are kept as sent": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestLedgerDecidesLastAndLearnsEachResult",

@@ -6,12 +6,12 @@ package mutants
 var statusTable = map[string]Mutant{
 	"status: a deletion that a ledger counts is counted twice": {
 		File: "controllers/status/event_buffer.go", Test: "./controllers/status TestStatusDoesNotCountWhatTheLedgerCounts",
-		Old: "if !removal.Counts {",
+		Old: "if !removal.InLedger {",
 		New: "if removal.Kind.Kind != \"\" {",
 	},
 	"status: deletions without a ledger are counted again once the ledger has them": {
 		File: "controllers/status/ledger.go", Test: "./controllers/status TestStatusDoesNotCountWhatTheLedgerCounts",
-		Old: "sameBase := before != nil && h.raises == kept.Raises",
+		Old: "sameBase := before != nil && h.rebases == kept.Rebases",
 		New: "sameBase := before != nil",
 	},
 	"status: deletions without a ledger are lost if the ledger does not have them": {

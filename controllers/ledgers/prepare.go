@@ -192,7 +192,7 @@ func (w *worker) check(ctx context.Context, p *policy.Policy) error {
 	}
 	if err == nil {
 		w.mu.Lock()
-		w.caughtUp = w.policy == p
+		w.caughtUp = w.policy == p && w.read
 		w.lapsed = w.lapsed && !w.caughtUp
 		w.mu.Unlock()
 		w.manager.Changed()
@@ -221,6 +221,9 @@ func (w *worker) catchUp(ctx context.Context, p *policy.Policy, status v1alpha1.
 		return nil
 	}
 	stored, err := w.manager.get(ctx, w.uid)
+	if apierrors.IsNotFound(err) {
+		return w.readLedger(ctx, p)
+	}
 	if err != nil {
 		return fmt.Errorf("read RetentionLedger %s: %w", w.uid, err)
 	}

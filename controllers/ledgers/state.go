@@ -28,7 +28,6 @@ func (w *worker) fits(more int) bool {
 // State is the state of a policy's ledger.
 type State struct {
 	Ledger     *v1alpha1.RetentionLedger // as last read or written; nil if none exists. Do not change it
-	CaughtUp   bool                      // the policy keeps the ledger, which has the deletions that the status had before; false while the policy keeps none
 	Rebases    int                       // how often the counts have changed otherwise than by entries that ended: do not take differences across such a change
 	Open       int64
 	Doubtful   int       // open entries whose deletion may already have happened, and whose objects are read
@@ -45,7 +44,7 @@ func (w *worker) state(now time.Time) State {
 	defer w.mu.Unlock()
 	budget := w.budget()
 	return State{
-		Ledger: w.machine.Stored(), CaughtUp: w.policy != nil && w.caughtUp, Rebases: w.rebases, Open: w.machine.Charged(now, nil), Doubtful: len(w.machine.Doubtful()), Charged: w.machine.Charged(now, budget),
+		Ledger: w.machine.Stored(), Rebases: w.rebases, Open: w.machine.Charged(now, nil), Doubtful: len(w.machine.Doubtful()), Charged: w.machine.Charged(now, budget),
 		FreeAt: w.machine.FreeAt(now, budget), EasesAt: w.machine.EasesAt(now, budget), Waiting: w.queue.len + len(w.parked), ReadError: w.readErr, WriteError: w.writeErr,
 	}
 }

@@ -58,22 +58,16 @@ func (h history) withLedger(kept ledgers.State) history {
 		return h
 	}
 	next := func(known, before, now int64) int64 {
-		switch {
-		case sameBase:
+		if sameBase {
 			return known + max(0, now-before)
-		case kept.CaughtUp:
-			return now
-		default: // which deletions both have counted is not known
-			return max(known, now)
 		}
+		return max(known, now) // which deletions both have counted is not known
 	}
 	if before == nil {
 		before = &v1alpha1.RetentionLedger{}
 	}
 	h.total, h.rules = next(h.total, before.Total.Deleted, kept.Ledger.Total.Deleted), deletions{}
-	if sameBase || !kept.CaughtUp {
-		maps.Copy(h.rules, known)
-	}
+	maps.Copy(h.rules, known)
 	was := deletions{}
 	for _, r := range before.Rules {
 		was[r.Name] = r.Deleted

@@ -206,16 +206,16 @@ func TestLedgerStatusChargedFallsAtEasesAt(t *testing.T) {
 // The ledger counts the first deletion when it is next written. If the status had counted it too, then the ledger, raised to the counts
 // of the status when the policy keeps it again, would count it twice.
 func TestStatusDoesNotCountWhatTheLedgerCounts(t *testing.T) {
-	of := func(deleted int64, raised int, complete bool) ledgers.State {
+	of := func(deleted int64, raised int) ledgers.State {
 		l := &v1alpha1.RetentionLedger{Total: count(deleted, 0), Rules: []v1alpha1.LedgerRule{{Name: "a", LedgerCount: count(deleted, 0)}}}
-		return ledgers.State{Ledger: l, Rebases: raised, CaughtUp: complete}
+		return ledgers.State{Ledger: l, Rebases: raised}
 	}
 	recorded := rule("a")
 	recorded.Ledger, recorded.PolicyUID = true, "uid-p"
 	arrange := func(w *harness) {
 		p := policyOf(v1alpha1.Enforce, recorded)
 		p.Ledger = true
-		w.ledgers[p.UID] = of(7, 0, true)
+		w.ledgers[p.UID] = of(7, 0)
 		w.create(p, noStatus)
 	}
 	inBubble(t, arrange, func(t *testing.T, w *harness) {
@@ -229,16 +229,16 @@ func TestStatusDoesNotCountWhatTheLedgerCounts(t *testing.T) {
 		is("by the ledger", 7)
 		without := policyOf(v1alpha1.Enforce, rule("a"))
 		w.Use(compiledOf(without))
-		becomes(of(7, 0, false))
+		becomes(of(7, 0))
 		w.removed(1, recorded)
 		is("with a deletion that the ledger has recorded, and not counted", 7)
-		becomes(of(8, 0, false))
+		becomes(of(8, 0))
 		is("once the ledger has counted it", 8)
 		w.removed(2, without.Rules[0])
 		is("with two deletions without a ledger", 10)
-		becomes(of(9, 0, false))
+		becomes(of(9, 0))
 		is("with another that the ledger had recorded", 11)
-		becomes(of(10, 1, false)) // kept again, perhaps raised to the status, and not kept again
+		becomes(of(10, 1)) // kept again, perhaps raised to the status, and not kept again
 		is("by both, at least", 11)
 		w.removed(1, without.Rules[0])
 		is("with another without a ledger", 12)
@@ -246,10 +246,10 @@ func TestStatusDoesNotCountWhatTheLedgerCounts(t *testing.T) {
 		with.Ledger = true
 		w.Use(compiledOf(with))
 		is("until the ledger has caught up", 12)
-		becomes(of(13, 2, true))
+		becomes(of(13, 2))
 		is("by the ledger that has caught up", 13)
 		w.removed(1, without.Rules[0]) // its DELETE was sent before the policy kept the ledger again
-		becomes(of(15, 2, true))
+		becomes(of(15, 2))
 		is("with a late one without a ledger", 16)
 	})
 }

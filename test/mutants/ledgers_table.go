@@ -6,8 +6,8 @@ package mutants
 var ledgersTable = map[string]Mutant{
 	"ledgers: a ledger has caught up although its policy does not keep it": {
 		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestLedgerCatchesUpWhenThePolicyKeepsItAgain",
-		Old: "w.caughtUp = w.policy == p",
-		New: "w.caughtUp = p != nil",
+		Old: "w.caughtUp = w.policy == p && w.read",
+		New: "w.caughtUp = w.read",
 	},
 	"ledgers: a ledger catches up with a status about the earlier spec": {
 		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestLedgerCatchesUpWhenThePolicyKeepsItAgain",

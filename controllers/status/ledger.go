@@ -32,7 +32,7 @@ func (r *Reporter) ledgersNow(snapshot *policy.Snapshot) map[types.UID]ledgers.S
 	return all
 }
 
-// ledgerStatus summarizes a ledger. While a ledger is missing, the status names it if it did before, and otherwise does not.
+// ledgerStatus summarizes a ledger. While a ledger is missing or not read yet, the status names it if it did before.
 func ledgerStatus(kept ledgers.State, p *policy.Policy, before *v1alpha1.LedgerStatus) *v1alpha1.LedgerStatus {
 	if kept.Ledger == nil || isMissing(kept) {
 		return before.DeepCopy()
@@ -78,7 +78,16 @@ func (h history) withLedger(kept ledgers.State) history {
 	return h
 }
 
-// outcomesOf returns the counts by rule and outcome.
+// outcomesIn returns the counts by rule and outcome in a status.
+func outcomesIn(s v1alpha1.RetentionPolicyStatus) map[string][]v1alpha1.LedgerOutcome {
+	all := map[string][]v1alpha1.LedgerOutcome{}
+	for _, r := range s.Rules {
+		all[r.Name] = r.Outcomes
+	}
+	return all
+}
+
+// outcomesOf returns the counts by rule and outcome in a ledger; nil without a ledger.
 func outcomesOf(l *v1alpha1.RetentionLedger) map[string][]v1alpha1.LedgerOutcome {
 	if l == nil {
 		return nil

@@ -165,12 +165,19 @@ func TestLedgerConditions(t *testing.T) {
 }
 
 func TestLedgerNotReadIsReported(t *testing.T) {
+	known := v1alpha1.RetentionPolicyStatus{
+		Deleted: 12, Ledger: &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)},
+		Rules: []v1alpha1.RuleStatus{{Name: "a", Outcomes: []v1alpha1.LedgerOutcome{{Name: "Failed", LedgerCount: count(1, 2)}}}},
+	}
 	arrange := func(w *harness) {
 		counted(ledgers.State{}, nil)(w)
 		delete(w.ledgers, "uid-p")
+		w.server["p"].Status = *known.DeepCopy()
 	}
 	inBubble(t, arrange, func(t *testing.T, w *harness) {
 		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "ledger", known.Ledger, w.status().Ledger)
+		expect.Equal(t, "outcomes", known.Rules[0].Outcomes, w.status().Rules[0].Outcomes)
 		expect.Equal(t, "enforcing", "Unknown LedgerNotRead", condition(w.status(), v1alpha1.ConditionEnforcing))
 	})
 }

@@ -35,11 +35,13 @@ func (v *statusInput) status(p *policy.Policy, deleted history, before v1alpha1.
 	s.Matched, s.Eligible, s.Held, s.Errors, s.Due = stats.Matched, stats.Eligible, stats.Held, stats.Errors, stats.Due
 	s.NextDueTime = timeOrNil(stats.NextDue)
 	v.blocked(stats, &s)
-	kept, ok := v.ledgers[p.UID]
-	if ok {
+	kept, outcomes := v.ledgers[p.UID], outcomesIn(before)
+	if p.Ledger {
 		s.Ledger = ledgerStatus(kept, p, before.Ledger)
 	}
-	outcomes := outcomesOf(kept.Ledger)
+	if kept.Ledger != nil || !p.Ledger {
+		outcomes = outcomesOf(kept.Ledger)
+	}
 	deleted = v.withImages(p, &s, before, deleted)
 	for _, r := range p.Rules {
 		own := stats.Rules[r.ID.Rule]

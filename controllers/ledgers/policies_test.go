@@ -71,7 +71,7 @@ func TestLedgerCatchesUpWhenThePolicyKeepsItAgain(t *testing.T) {
 			w.server.set(func() { w.server.hangs, w.server.policies["uid-p"].Deleted = nil, 5 })
 		}, 5},
 		"once the status is about the new spec": {func(w *harness) {
-			w.server.policies["uid-p"].ObservedGeneration = 2
+			w.server.set(func() { w.server.policies["uid-p"].ObservedGeneration = 2 })
 			time.AfterFunc(3*time.Second, func() {
 				w.server.set(func() { w.server.policies["uid-p"].ObservedGeneration, w.server.policies["uid-p"].Deleted = 3, 9 })
 			})

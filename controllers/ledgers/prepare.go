@@ -154,7 +154,7 @@ func (w *worker) renew() {
 }
 
 func (w *worker) missing() error {
-	return fmt.Errorf("%w: restore RetentionLedger %s, or remove status.ledger of the policy to count from zero", ErrMissing, w.uid)
+	return fmt.Errorf("%w: restore RetentionLedger %s, or remove status.ledger of the policy to create a new one that starts with status.deleted", ErrMissing, w.uid)
 }
 
 // check makes sure that an enforced policy has a ledger.

@@ -106,6 +106,19 @@ func TestLedgerCatchesUpWhenThePolicyKeepsItAgain(t *testing.T) {
 	}
 }
 
+// TestNewLedgerDoesNotWaitForTheStatus: if an edit enforces a policy for the first time, its deletions do not wait until the status is about
+// the new spec.
+func TestNewLedgerDoesNotWaitForTheStatus(t *testing.T) {
+	inBubble(t, func(w *harness) {
+		p := policyOf("p", nil)
+		p.Generation = 3
+		w.use(p)
+		w.add("team-a", "job-", 2, 0)
+		bubble.Pass(2 * time.Second)
+		w.is(2, 0)
+	}, func(w *harness) { w.server.policies["uid-p"].ObservedGeneration = 2 })
+}
+
 // failOnce fails the next request with a verb; done says whether it is carried out.
 func failOnce(w *harness, of string, done bool) {
 	failed := false

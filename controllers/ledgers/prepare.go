@@ -183,7 +183,7 @@ func (w *worker) check(ctx context.Context, p *policy.Policy) error {
 		w.none = w.policy == p
 		w.mu.Unlock()
 		return nil
-	case (!has || lapsed) && status.ObservedGeneration > 0 && status.ObservedGeneration < p.Generation:
+	case has && lapsed && status.ObservedGeneration > 0 && status.ObservedGeneration < p.Generation:
 		return nil // the next status has more of the deletions by the earlier spec
 	case has:
 		err = w.catchUp(ctx, p, status)

@@ -154,11 +154,12 @@ test-pages: control-plane ## Run all tests of the playground and other pages: ev
 	SUNSET_LONG=1 go test -v -timeout 1h ./test/playground -screenshots "$(CURDIR)/dist/screenshots"
 
 .PHONY: test-long
-test-long: control-plane ## Run what make test omits or shortens: more states of a ledger, thirty days, a thousand policies, all benchmarks in small sizes (at most 40 minutes)
+test-long: control-plane ## Run what make test omits or shortens: more states of a ledger and more random cases, thirty days, a thousand policies, all benchmarks in small sizes (at most 40 minutes)
 	SUNSET_LONG=1 go test -v -timeout 1h -run TestDay ./test/day
 	SUNSET_LONG=1 go test -timeout 30m -run 'TestMultiKueue|TestManyPolicies|TestCommandsOfPages/kubectl-sunset' ./test/integration
 	SUNSET_LONG=1 go test -timeout 30m ./test/bench
 	SUNSET_LONG=1 go test -v -run Interleavings -timeout 2h ./policy/ledger
+	SUNSET_LONG=1 go test -timeout 30m ./policy ./engine ./controllers/kube/references ./controllers/node/images/history ./controllers/retention/...
 
 SEEDS ?= 20
 TIME ?=

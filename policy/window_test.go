@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -350,7 +348,7 @@ func TestWindowsAndFreezesOnlyKeep(t *testing.T) {
 		with, permit := restricted.decide(now)
 		slices.Reverse(restricted.evaluations)
 		reversed, _ := restricted.decide(now)
-		return cmp.Equal(with, reversed) && permit.Valid() == (with.Action == policy.Delete) &&
+		return with == reversed && permit.Valid() == (with.Action == policy.Delete) &&
 			(with.Action != policy.Delete || without.Action == policy.Delete) &&
 			(with.Action == policy.Keep) == (without.Action == policy.Keep) && !with.Due.Before(without.Due)
 	})

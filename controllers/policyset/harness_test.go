@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,9 +18,9 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
-	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // harness is a Reconciler with a server.
@@ -113,11 +114,16 @@ func holding(t *testing.T, spec string) *harness {
 	return newHarness(t, s)
 }
 
+// newCompiler returns a compiler that all tests share, with what it has compiled.
+var newCompiler = sync.OnceValues(func() (*engine.Compiler, error) { return engine.NewCompiler(engine.Options{}) })
+
 func newUnreadHarness(t *testing.T, s *server) *harness {
 	t.Helper()
+	compiler, err := newCompiler()
+	expect.NoError(t, err)
 	l := &harness{server: s, t: t}
 	l.Reconciler = &policyset.Reconciler{
-		Cache: s, Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(), Clock: s.clock,
+		Cache: s, Compiler: compiler, Protection: policy.DefaultProtection(), Clock: s.clock,
 		Leadership:  leadership(func() error { return l.leadership }),
 		Permissions: &l.permissions,
 		Subscribers: []func(policyset.CompiledSnapshot){func(e policyset.CompiledSnapshot) { l.published = append(l.published, e) }},

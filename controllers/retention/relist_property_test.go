@@ -21,6 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/long"
 )
 
 // apiServer is a model of an API server: its objects and its history. The resourceVersion of a change is its position in
@@ -286,11 +287,7 @@ func (g *relistGame) check(t *testing.T, atRest bool) {
 // TestRelistsUnderEdits: listings, broken watches and edits of all policies overlap in any order. Has never reports facts
 // for a rule while a row has none, and at rest it reports facts for every rule.
 func TestRelistsUnderEdits(t *testing.T) {
-	games := 150
-	if testing.Short() {
-		games = 30
-	}
-	for seed := range games {
+	for seed := range long.Cases(50) {
 		runInBubble(t, fmt.Sprint(seed), retention.Options{}, func(t *testing.T, w *harness) {
 			g := &relistGame{Rand: random(uint64(seed)), w: w, api: &apiServer{objects: map[string]*draft{}},
 				rules: map[string][]*policy.Rule{}}

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/test/long"
 )
 
 // one is a budget of one deletion within two ticks.
@@ -26,26 +26,28 @@ var explored = map[string]bounds{
 	"two leaders, a lost response":           {things: 1, finalizers: 1, leaders: 2, losses: 1, opens: 2},
 	"two leaders, another client deletes":    {things: 1, leaders: 2, losses: 1, removals: 1, opens: 2},
 	"one leader, doubt ends by RequestLife":  {things: 1, leaders: 1, losses: 2, opens: 3, lapses: 2},
-	"two leaders, doubt ends by RequestLife": {things: 1, leaders: 2, losses: 1, opens: 2, lapses: 1},
+	"two leaders, doubt ends by RequestLife": {things: 1, leaders: 2, losses: 1, opens: 1, lapses: 1},
 	"one leader, a budget":                   {things: 3, leaders: 1, losses: 1, ticks: 4, opens: 3, budget: one},
-	"two leaders that were standbys":         {things: 1, leaders: 2, losses: 1, removals: 1, opens: 2, standby: true},
+	"two leaders that were standbys":         {things: 1, leaders: 2, losses: 1, removals: 1, opens: 1, standby: true},
 	"two leaders, a budget, a slow clock":    {things: 2, leaders: 2, ticks: 3, opens: 2, budget: one, skew: ledger.Skew},
 	"two leaders, a budget, a fast clock":    {things: 2, leaders: 2, ticks: 4, opens: 2, budget: one, skew: -ledger.Skew},
 }
 
 // exploredLong are more explorations with SUNSET_LONG=1, which take about ten times as long.
 var exploredLong = map[string]bounds{
-	"one leader, larger bounds":               {things: 1, finalizers: 1, leaders: 1, losses: 3, refusals: 1, edits: 1, removals: 1, births: 1, opens: 3},
-	"one leader, two objects, larger bounds":  {things: 2, finalizers: 1, leaders: 1, losses: 2, edits: 1, removals: 1, opens: 3},
-	"one leader, three objects":               {things: 3, leaders: 1, losses: 1, edits: 1, opens: 3},
-	"two leaders, two lost responses":         {things: 1, leaders: 2, losses: 2, opens: 2},
-	"two leaders, another client changes it":  {things: 1, finalizers: 1, leaders: 2, losses: 1, edits: 1, opens: 2},
-	"two leaders, another object of the name": {things: 1, leaders: 2, removals: 1, births: 1, opens: 2},
-	"two leaders, two objects":                {things: 2, leaders: 2, opens: 2},
-	"two leaders, a budget, a lost response":  {things: 2, leaders: 2, losses: 1, ticks: 3, opens: 2, budget: one, skew: -ledger.Skew},
-	"three leaders":                           {things: 1, leaders: 3, opens: 2},
-	"three leaders that were standbys":        {things: 1, leaders: 3, opens: 2, standby: true},
-	"two standbys, another object, an edit":   {things: 1, leaders: 2, losses: 1, edits: 1, removals: 1, births: 1, opens: 2, standby: true},
+	"one leader, larger bounds":                {things: 1, finalizers: 1, leaders: 1, losses: 3, refusals: 1, edits: 1, removals: 1, births: 1, opens: 3},
+	"one leader, two objects, larger bounds":   {things: 2, finalizers: 1, leaders: 1, losses: 2, edits: 1, removals: 1, opens: 3},
+	"one leader, three objects":                {things: 3, leaders: 1, losses: 1, edits: 1, opens: 3},
+	"two leaders, two lost responses":          {things: 1, leaders: 2, losses: 2, opens: 2},
+	"two leaders, another client changes it":   {things: 1, finalizers: 1, leaders: 2, losses: 1, edits: 1, opens: 2},
+	"two leaders, another object of the name":  {things: 1, leaders: 2, removals: 1, births: 1, opens: 2},
+	"two leaders, two objects":                 {things: 2, leaders: 2, opens: 2},
+	"two leaders, a budget, a lost response":   {things: 2, leaders: 2, losses: 1, ticks: 3, opens: 2, budget: one, skew: -ledger.Skew},
+	"two leaders, two DELETEs and RequestLife": {things: 1, leaders: 2, losses: 1, opens: 2, lapses: 1},
+	"two standbys, two DELETEs":                {things: 1, leaders: 2, losses: 1, removals: 1, opens: 2, standby: true},
+	"three leaders":                            {things: 1, leaders: 3, opens: 2},
+	"three leaders that were standbys":         {things: 1, leaders: 3, opens: 2, standby: true},
+	"two standbys, another object, an edit":    {things: 1, leaders: 2, losses: 1, edits: 1, removals: 1, births: 1, opens: 2, standby: true},
 }
 
 // exploredArchives are explorations of rules that archive.
@@ -76,11 +78,11 @@ func TestInterleavingsWithArchives(t *testing.T) {
 	exploreAll(t, exploredArchives, exploredArchivesLong)
 }
 
-// exploreAll explores within the bounds of short and, with SUNSET_LONG=1, of long.
-func exploreAll(t *testing.T, short, long map[string]bounds) {
-	all := maps.Clone(short)
-	if os.Getenv("SUNSET_LONG") != "" {
-		maps.Copy(all, long)
+// exploreAll explores within the bounds of always and, with SUNSET_LONG=1, of more.
+func exploreAll(t *testing.T, always, more map[string]bounds) {
+	all := maps.Clone(always)
+	if long.Enabled() {
+		maps.Copy(all, more)
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {

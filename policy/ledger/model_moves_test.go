@@ -58,6 +58,16 @@ var steps = map[step]string{
 	refuse: "the API server refuses request", answer: "the response arrives for request", lose: "the response is lost for request",
 }
 
+// changesMachine reports whether a step changes the machine or the looks of the leader that takes it.
+func (s step) changesMachine() bool {
+	switch s {
+	case read, write, writeOnly, withdraw, drop, send, glance, take, settle:
+		return true
+	default:
+		return false
+	}
+}
+
 // move is one step, by a leader or another client.
 type move struct {
 	step
@@ -167,7 +177,10 @@ func (w *modelState) hasNews(e ledger.Entry) bool {
 
 // make makes a move. It fails if the move breaks a guarantee, and with errNothing if the move changes nothing.
 func (w *modelState) make(m move) (*modelState, error) {
-	next := w.clone(m.leader)
+	next := w.clone()
+	if m.step.changesMachine() {
+		next.leaders[m.leader].own()
+	}
 	next.touched = 0
 	var err error
 	switch {

@@ -173,14 +173,11 @@ func (w *modelState) bear(name int) {
 
 func (w *modelState) fate(uid types.UID) *fate { return &w.fates[uid[0]-'A'] }
 
-// clone copies a state, with its own machine for one leader.
-func (w *modelState) clone(of int) *modelState {
+// clone copies a state. Its leaders share their machines and looks with the original until they own them.
+func (w *modelState) clone() *modelState {
 	c := *w
 	c.leaders = append(make([]leader, 0, len(w.leaders)+1), w.leaders...)
 	c.requests = append(make([]request, 0, len(w.requests)+1), w.requests...)
-	if of >= 0 {
-		c.leaders[of].own()
-	}
 	return &c
 }
 

@@ -15,6 +15,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/long"
 	"github.com/sunset-k8s/sunset/test/program"
 )
 
@@ -36,9 +37,8 @@ func TestBenchmarkStillWorks(t *testing.T) {
 	ctrllog.SetLogger(logr.Discard())
 	sunset, err := program.Build(t.Context(), t.TempDir(), "sunset-controller")
 	expect.NoError(t, err)
-	isLong := os.Getenv("SUNSET_LONG") != ""
 	chosen := quick
-	if isLong {
+	if long.Enabled() {
 		chosen = lanes
 	}
 	tables, grown := make([]*table, len(chosen)), filepath.Join(t.TempDir(), "growth")
@@ -50,7 +50,7 @@ func TestBenchmarkStillWorks(t *testing.T) {
 		})
 	}
 	expect.NoError(t, group.Wait())
-	if isLong {
+	if long.Enabled() {
 		for _, extension := range []string{".json", ".svg"} {
 			_, err := os.Stat(grown + extension)
 			expect.NoError(t, err)

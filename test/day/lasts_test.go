@@ -6,5 +6,5 @@ package day_test
 
 import "time"
 
-// lasts is the part of a day that the test simulates.
-const lasts = 24 * time.Hour
+// lasts is the part of a day that the test simulates: all clock changes are in the first hours, and windows open every two or three.
+var lasts = 12 * time.Hour

@@ -7,4 +7,4 @@ package day_test
 import "time"
 
 // lasts is the part of a day that the test simulates. It is short because the race detector slows the test down.
-const lasts = 3 * time.Hour
+var lasts = 3 * time.Hour

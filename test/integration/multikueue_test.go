@@ -23,6 +23,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/long"
 )
 
 // finishedOnManager deletes finished objects in the manager cluster.
@@ -67,7 +68,7 @@ rules:
 // deleted the worker's Job in that time, or perhaps its Workload. It needs two control planes for a minute: SUNSET_LONG=1
 // runs it.
 func TestMultiKueue(t *testing.T) {
-	if os.Getenv("SUNSET_LONG") == "" {
+	if !long.Enabled() {
 		t.Skip("needs two control planes for a minute: set SUNSET_LONG=1")
 	}
 	manager, worker := managerAndWorker(t)

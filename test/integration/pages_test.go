@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/long"
 )
 
 // TestCommandsOfPages runs the commands of all pages for users with bash, in the order of each page, beside a running controller. The
@@ -28,7 +29,7 @@ func TestCommandsOfPages(t *testing.T) {
 	s := newStage(t)
 	for _, page := range pagesForUsers(t) {
 		t.Run(page.name, func(t *testing.T) {
-			if isLong(page.name) && os.Getenv("SUNSET_LONG") == "" {
+			if isLong(page.name) && !long.Enabled() {
 				t.Skip("runs with make test-long")
 			}
 			s.play(t, page)

@@ -5,7 +5,6 @@ package integration_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/long"
 	"github.com/sunset-k8s/sunset/test/proxy"
 )
 
@@ -132,7 +132,7 @@ func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 // TestManyPolicies works with 40 policies about one kind; with SUNSET_LONG=1, with a thousand.
 func TestManyPolicies(t *testing.T) {
 	n := 40
-	if os.Getenv("SUNSET_LONG") != "" {
+	if long.Enabled() {
 		n = 1000
 	}
 	w := newEnv(t)

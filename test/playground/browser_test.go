@@ -28,6 +28,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/playground/site"
 	"github.com/sunset-k8s/sunset/test/debian"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/long"
 )
 
 // thePage builds the playground, if it is not in the cache.
@@ -228,8 +229,8 @@ func (b *tab) ask(requests ...playground.Request) []*response {
 func TestPageDecidesAsTheCommandLine(t *testing.T) {
 	b := openWorker(t)
 	cases := allCases(t)
-	if !isLong {
-		cases = cases[:len(cases)-50]
+	if !long.Enabled() {
+		cases = cases[:len(cases)-15]
 	}
 	const batch = 50 // one message may have a few megabytes
 	for len(cases) > 0 {

@@ -25,6 +25,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/playground"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/long"
 )
 
 // testCase is a request, and checks of the response.
@@ -109,20 +110,17 @@ func newRequest(policies, objects []string, at time.Time) playground.Request {
 	}
 }
 
-// isLong is whether make test-pages runs the tests: then they use all samples and 1,000 random cases.
-var isLong = os.Getenv("SUNSET_LONG") != ""
-
 // onlyLong skips a test that takes long.
 func onlyLong(t *testing.T) {
 	t.Helper()
-	if !isLong {
+	if !long.Enabled() {
 		t.Skip("make test-pages runs it")
 	}
 }
 
 // some returns all samples, or every tenth.
 func some(all []sample) []sample {
-	if isLong {
+	if long.Enabled() {
 		return all
 	}
 	var chosen []sample
@@ -138,8 +136,8 @@ var theCases []testCase
 func allCases(t *testing.T) []testCase {
 	t.Helper()
 	if theCases == nil {
-		random := 60
-		if isLong {
+		random := 20
+		if long.Enabled() {
 			random = 1000
 		}
 		theCases = append(sampleCases(t), randomCases(t, random, 1)...)

@@ -34,7 +34,7 @@ func (b *tab) tabTo(selector string) {
 func (b *tab) waitFor(condition string) {
 	b.t.Helper()
 	is, err := false, error(nil)
-	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end) && !is; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end) && !is; time.Sleep(50 * time.Millisecond) {
 		is, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool](`Boolean(`+condition+`)`))
 	}
 	if !is {

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/long"
 )
 
 // paperWidth is the width of A4 in landscape without margins, in pixels.
@@ -17,7 +18,7 @@ const paperWidth = 1032
 
 // someReports returns the commands of all reports, or only one in short tests.
 func someReports(one []string) [][]string {
-	if isLong {
+	if long.Enabled() {
 		return [][]string{previewOfSamples, unusedInSamples}
 	}
 	return [][]string{one}

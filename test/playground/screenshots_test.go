@@ -16,6 +16,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/playground/site"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/long"
 )
 
 var screenshots = flag.String("screenshots", "", "directory for all screenshots; empty to take none")
@@ -70,7 +71,7 @@ var looks = map[string]look{
 
 // someLooks returns all looks, or in short tests one of each scheme and size.
 func someLooks() map[string]look {
-	if isLong {
+	if long.Enabled() {
 		return looks
 	}
 	return map[string]look{"desktop-light": looks["desktop-light"], "phone-dark": looks["phone-dark"]}

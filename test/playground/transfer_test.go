@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/long"
 )
 
 // mostTransferred is how many bytes a page of the site may transfer with gzip and without a cache, before and after its diagrams are drawn.
@@ -72,7 +73,7 @@ func TestPagesOfTheSiteAreSmall(t *testing.T) {
 	defer server.Close()
 	largest, of := 0, ""
 	for i, page := range pagesOf(t, dir) {
-		if !isLong && i%40 != 0 && page != "/index.html" {
+		if !long.Enabled() && i%40 != 0 && page != "/index.html" {
 			continue
 		}
 		files.take()

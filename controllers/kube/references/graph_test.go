@@ -20,6 +20,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/long"
 )
 
 const (
@@ -242,7 +243,7 @@ func everyTarget() (all []references.Target) {
 // TestGraphIsWhatAWalkOverEverythingFinds: after each of many random changes, the index knows the same as a walk over all objects.
 // Take has returned each object of which something changed, and something that became less used did so now.
 func TestGraphIsWhatAWalkOverEverythingFinds(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(long.Cases(50)) {
 		random, now := rand.New(rand.NewPCG(seed, 2)), start
 		clock := clocktesting.NewFakePassiveClock(now)
 		x, w := references.New(clock), newWalk()

@@ -20,6 +20,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/long"
 )
 
 const (
@@ -204,7 +205,7 @@ func referrer(r *rand.Rand, from references.SourceID) references.Referrer {
 func TestIndexIsWhatALookAtEverythingWouldSay(t *testing.T) {
 	froms := []references.SourceID{"Pod", "Deployment", "Ingress"}
 	to := map[references.SourceID][]references.Kind{"Pod": {configMap, secret}, "Deployment": {configMap}, "Ingress": {secret}}
-	for seed := range uint64(200) {
+	for seed := range uint64(long.Cases(50)) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		clock := clocktesting.NewFakePassiveClock(start)
 		x, m := references.New(clock), newModel(start)

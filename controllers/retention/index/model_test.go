@@ -23,6 +23,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/long"
 )
 
 // model implements an Index in the simplest way: it ranks and evaluates all rows again for every question.
@@ -772,13 +773,9 @@ func sameEvaluation(a, b policy.Evaluation) bool {
 // TestAgainstTheModel: after any sequence of calls, every subject has the rank result of ranking all of them. At every time
 // exactly the subjects are due that a full scan finds due.
 func TestAgainstTheModel(t *testing.T) {
-	games, moves := 250, 120
-	if testing.Short() {
-		games = 40
-	}
-	for seed := range games {
+	for seed := range long.Cases(80) {
 		p := newPlayer(int64(seed))
-		for range moves {
+		for range 120 {
 			p.step(t)
 		}
 		if t.Failed() {

@@ -15,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/long"
 )
 
 const (
@@ -306,7 +307,7 @@ func (l *life) damage() {
 
 // TestNoImageIsOlderThanObserved checks the promise of the package.
 func TestNoImageIsOlderThanObserved(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range uint64(long.Cases(120)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			l := &life{T: t, Rand: rand.New(rand.NewPCG(seed, 0)), disk: newDisk(), images: map[string]bool{}, exact: true}
 			l.open()

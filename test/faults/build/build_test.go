@@ -13,11 +13,13 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/overlay"
+	"github.com/sunset-k8s/sunset/test/program"
 )
 
 // TestPatchesCompile checks that every patch still fits the product and compiles. It checks only the types of the patched
@@ -45,7 +47,9 @@ func built(t *testing.T) builtPackages {
 	AsInputs(t)
 	root, err := root()
 	expect.NoError(t, err)
-	list := exec.Command("go", "list", "-export", "-deps", "-f", `{{.ImportPath}} {{.Export}} {{.Dir}} {{join .GoFiles " "}}`, controller, "./test/faults/build/shifted")
+	format := `{{.ImportPath}} {{.Export}} {{.Dir}} {{join .GoFiles " "}}`
+	args := slices.Concat([]string{"list", "-export", "-deps", "-f", format}, program.Flags(), []string{controller, "./test/faults/build/shifted"})
+	list := exec.Command("go", args...)
 	list.Dir, list.Stderr = root, os.Stderr
 	out, err := list.Output()
 	expect.NoError(t, err)

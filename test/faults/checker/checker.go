@@ -75,7 +75,7 @@ func Check(e Evidence) (Report, error) {
 }
 
 func newChecker(e Evidence) (*checker, error) {
-	env, err := newEnv()
+	env, err := sharedEnv()
 	if err != nil {
 		return nil, fmt.Errorf("build CEL environment: %w", err)
 	}
@@ -91,8 +91,11 @@ func newChecker(e Evidence) (*checker, error) {
 func writersOf(requests []history.Request) map[int64]string {
 	writers := map[int64]string{}
 	for _, r := range requests {
+		if r.Verb == "deletecollection" || !r.Writes() || !r.Succeeded() {
+			continue
+		}
 		revision, err := strconv.ParseInt(r.AnsweredVersion(), 10, 64)
-		if _, known := writers[revision]; err == nil && !known && r.Verb != "deletecollection" && r.Writes() && r.Succeeded() {
+		if _, known := writers[revision]; err == nil && !known {
 			writers[revision] = r.User
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -28,7 +29,7 @@ var notKnown = regexp.MustCompile(`\bnode\b|\b(imageRepository|imageTag|configMa
 // relations matches the variables about other objects.
 var relations = regexp.MustCompile(`(?:^|[^.\w])(references|targets|selected)\b`)
 
-func newEnv() (*cel.Env, error) {
+var sharedEnv = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(append(functions(),
 		cel.Variable("object", cel.DynType), cel.Variable("variables", cel.DynType), cel.Variable("references", cel.DynType),
 		cel.Variable("targets", cel.DynType), cel.Variable("selected", cel.DynType),
@@ -37,7 +38,7 @@ func newEnv() (*cel.Env, error) {
 		library.Lists(), library.Regex(), library.URLs(), library.Quantity(), library.IP(), library.CIDR(),
 		library.Format(), library.SemverLib(library.SemverVersion(1)),
 	)...)
-}
+})
 
 // program is a compiled expression, or why it cannot be compiled.
 type program struct {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -47,13 +48,13 @@ func (a *Audit) Read(paths ...string) ([]Request, error) {
 			return nil, fmt.Errorf("audit log %s: %w", path, err)
 		}
 	}
-	requests := make([]Request, 0, len(a.stages))
-	for _, r := range a.stages {
-		requests = append(requests, *r)
-	}
-	slices.SortFunc(requests, func(a, b Request) int {
+	sorted := slices.SortedFunc(maps.Values(a.stages), func(a, b *Request) int {
 		return cmp.Or(a.Received.Compare(b.Received), strings.Compare(a.ID, b.ID))
 	})
+	requests := make([]Request, 0, len(sorted))
+	for _, r := range sorted {
+		requests = append(requests, *r)
+	}
 	return requests, nil
 }
 

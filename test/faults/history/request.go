@@ -25,6 +25,8 @@ type Request struct {
 	Options                               metav1.DeleteOptions
 	Body, Answer                          json.RawMessage // the objects sent and answered, if recorded
 	Unreceived                            bool            // no server received it: the times are from the place where it ended
+
+	answered *answered // the fields of Answer; nil if they have not been read
 }
 
 // String describes the request for a report.
@@ -49,6 +51,9 @@ func (r Request) Writes() bool {
 }
 
 func (r Request) dryRun() bool {
+	if !strings.Contains(r.URI, "dryRun") {
+		return false
+	}
 	at, err := url.Parse(r.URI)
 	return err == nil && at.Query().Has("dryRun")
 }
@@ -72,6 +77,7 @@ func (r Request) Preconditions() (uid types.UID, resourceVersion string) {
 // answered contains the fields that every answer may have.
 type answered struct {
 	Metadata struct {
+		Name            string    `json:"name"`
 		UID             types.UID `json:"uid"`
 		ResourceVersion string    `json:"resourceVersion"`
 	} `json:"metadata"`
@@ -81,6 +87,9 @@ type answered struct {
 }
 
 func (r Request) answer() answered {
+	if r.answered != nil {
+		return *r.answered
+	}
 	var a answered
 	_ = json.Unmarshal(r.Answer, &a) // an answer that is not an object has no fields
 	return a
@@ -113,10 +122,14 @@ func (r *Request) take(e *auditv1.Event) {
 		r.Body = e.RequestObject.Raw
 	}
 	if e.ResponseObject != nil {
-		r.Answer = e.ResponseObject.Raw
+		r.Answer, r.answered = e.ResponseObject.Raw, nil
+		a := r.answer()
+		r.answered = &a // each scenario reads those of all requests
 	}
 	r.takeOptions()
-	r.takeName()
+	if r.Name == "" && r.Verb == "create" { // its path has no name
+		r.Name = r.answer().Metadata.Name
+	}
 }
 
 // Carry adds the body of a request that an audit log does not have.
@@ -140,21 +153,6 @@ func (r *Request) takeOptions() {
 		r.Options.PropagationPolicy = &p
 	}
 	r.Options.DryRun = append(r.Options.DryRun, query["dryRun"]...)
-}
-
-// takeName finds the name of a created object, which is not in the request's path.
-func (r *Request) takeName() {
-	if r.Name != "" || r.Verb != "create" {
-		return
-	}
-	var named struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-	}
-	if json.Unmarshal(r.Answer, &named) == nil {
-		r.Name = named.Metadata.Name
-	}
 }
 
 // AnsweredVersion returns the resourceVersion of the object in the answer; empty for none.

@@ -59,7 +59,8 @@ func run(t *testing.T, args ...string) ([]byte, error) {
 	expect.NoError(t, inputs.Files(chart))
 	home := t.TempDir()
 	command := exec.CommandContext(t.Context(), path, args...)
-	command.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG="+os.DevNull)
+	command.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG="+os.DevNull,
+		"GOGC=off", "GOMEMLIMIT=1GiB")
 	var said bytes.Buffer
 	command.Stderr = &said
 	out, err := command.Output()

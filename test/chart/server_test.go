@@ -80,6 +80,7 @@ func (s *server) create(object client.Object) {
 // foreign creates the third-party kinds that the chart and the samples use, with any content.
 func (s *server) foreign() {
 	s.Helper()
+	var names []string
 	for _, kind := range []schema.GroupVersionKind{
 		{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
 		{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"},
@@ -108,7 +109,10 @@ func (s *server) foreign() {
 			},
 		}
 		s.create(definition)
-		s.served(definition.Name)
+		names = append(names, definition.Name)
+	}
+	for _, name := range names {
+		s.served(name)
 	}
 }
 

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"errors"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,10 +17,14 @@ import (
 
 // NewClient returns a client that knows the types of Kubernetes, of Sunset, and CustomResourceDefinitions.
 func NewClient(config *rest.Config) (client.Client, error) {
-	scheme := runtime.NewScheme()
-	err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme))
+	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
 	return client.New(config, client.Options{Scheme: scheme})
 }
+
+var newScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme))
+})

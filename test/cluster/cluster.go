@@ -112,7 +112,7 @@ func (c *Cluster) begin(ctx context.Context, s *server) error {
 		Path: c.paths[s.component.program()],
 		Dir:  c.scratch.Path(""),
 		Log:  filepath.Join(c.logs, string(s.component)+".log"),
-		Env:  append([]string{"GOGC=" + os.Getenv("GOGC")}, s.env...),
+		Env:  s.env,
 	}
 	if err := s.start(ctx); err != nil {
 		return err

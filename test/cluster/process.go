@@ -24,7 +24,7 @@ type process struct {
 }
 
 // launch starts a program in its own process group, with both outputs in its log and a clean environment, because etcd and kwok
-// read options from variables.
+// read options from variables. GOGC is as in the test.
 func launch(p Program) (*process, error) {
 	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -37,7 +37,7 @@ func launch(p Program) (*process, error) {
 	}
 	cmd := exec.Command(p.Path, p.Args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, log, log
-	cmd.Env = append([]string{"HOME=" + p.Dir, "TMPDIR=" + p.Dir, "PATH=" + os.Getenv("PATH")}, p.Env...)
+	cmd.Env = append([]string{"HOME=" + p.Dir, "TMPDIR=" + p.Dir, "PATH=" + os.Getenv("PATH"), "GOGC=" + os.Getenv("GOGC")}, p.Env...)
 	cmd.SysProcAttr = diesWithParent()
 	if p.Attr != nil {
 		p.Attr(cmd.SysProcAttr)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"sigs.k8s.io/yaml"
 )
 
 // The pause between two checks of a condition grows from the first to the second: most conditions hold soon, and each check is a
@@ -21,7 +23,7 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Eventually calls check immediately and then every 20 ms until it returns nil. After timeout it ends the test with check's
+// Eventually calls check immediately, and then with growing pauses until it returns nil. After timeout it ends the test with check's
 // last error. check must not block and must not end the test itself.
 func Eventually(t TB, timeout time.Duration, check func() error) {
 	t.Helper()
@@ -39,6 +41,21 @@ func Want(ok bool, format string, args ...any) error {
 	}
 	return fmt.Errorf(format, args...)
 }
+
+// WithYAML adds a value to an error. It is encoded when the error is printed: Eventually prints only the last one.
+func WithYAML(err error, value any) error { return valueError{err, value} }
+
+type valueError struct {
+	error
+	value any
+}
+
+func (e valueError) Error() string {
+	data, _ := yaml.Marshal(e.value)
+	return fmt.Sprintf("%v in:\n%s", e.error, data)
+}
+
+func (e valueError) Unwrap() error { return e.error }
 
 // poll calls check until it returns nil. If ctx ends first, poll returns check's last error.
 func poll(ctx context.Context, check func() error) error {

@@ -4,6 +4,7 @@ package integration_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -58,8 +59,19 @@ func envOn(t *testing.T, plane *cluster.Cluster, namespace metav1.ObjectMeta) *e
 	ns := &corev1.Namespace{ObjectMeta: namespace}
 	w.create(ns)
 	w.namespace = ns.Name
-	t.Cleanup(func() { _ = c.Delete(context.Background(), ns) })
+	t.Cleanup(func() { w.tidy(ns) })
 	return w
+}
+
+// tidy stops what could affect later tests on the same control plane. The rest stays until the control plane ends: to delete a
+// namespace takes the servers a hundred requests.
+func (w *env) tidy(namespace *corev1.Namespace) {
+	ctx, in := context.Background(), client.InNamespace(namespace.Name)
+	err := errors.Join(w.DeleteAllOf(ctx, &v1alpha1.RetentionPolicy{}, in), w.DeleteAllOf(ctx, &batchv1.CronJob{}, in),
+		w.Patch(ctx, namespace, edit(`{"metadata":{"labels":{"test":null}}}`)))
+	if err != nil {
+		w.Logf("after the test: %v", err)
+	}
 }
 
 // sunset runs a controller until the test ends or stop is called; stop waits until it has ended.
@@ -199,8 +211,7 @@ func (w *env) statusWithin(patience time.Duration, p *v1alpha1.ClusterRetentionP
 			return err
 		}
 		if err := want(current.Status); err != nil {
-			data, _ := yaml.Marshal(current.Status)
-			return fmt.Errorf("%w in status:\n%s", err, data)
+			return cluster.WithYAML(err, current.Status)
 		}
 		return nil
 	})

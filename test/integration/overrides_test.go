@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/cluster"
@@ -44,8 +43,7 @@ func (w *env) teamStatus(p *unstructured.Unstructured, want func(v1alpha1.Retent
 			return err
 		}
 		if err := want(status); err != nil {
-			data, _ := yaml.Marshal(status)
-			return fmt.Errorf("%w in status:\n%s", err, data)
+			return cluster.WithYAML(err, status)
 		}
 		return nil
 	})

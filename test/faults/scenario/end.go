@@ -140,7 +140,7 @@ func (s *Scenario) repair(ctx context.Context) {
 }
 
 // clear deletes the objects of the scenario, unless its own control plane ends with it. Objects that cannot be deleted stay:
-// no other scenario sees them.
+// no other scenario sees them. In short runs namespaces stay too, because their deletion takes a hundred requests each.
 func (s *Scenario) clear(ctx context.Context) {
 	if s.options.Own {
 		return
@@ -154,6 +154,9 @@ func (s *Scenario) clear(ctx context.Context) {
 		if s.owns(l.Policy.Namespace, l.Policy.Name) {
 			_ = s.Delete(ctx, &ledgers.Items[i])
 		}
+	}
+	if !long() {
+		return
 	}
 	namespaces := &corev1.NamespaceList{}
 	_ = s.List(ctx, namespaces, mine)

@@ -3,8 +3,6 @@
 package scenario
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/cluster"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -76,12 +75,10 @@ func (s *Scenario) Status(p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha1
 		if err := s.Get(s.Context(), client.ObjectKeyFromObject(p), current); err != nil {
 			return err
 		}
-		err := want(current.Status)
-		if err != nil {
-			text, _ := yaml.Marshal(current.Status)
-			err = fmt.Errorf("%w in status:\n%s", err, text)
+		if err := want(current.Status); err != nil {
+			return cluster.WithYAML(err, current.Status)
 		}
-		return err
+		return nil
 	})
 }
 

@@ -136,7 +136,7 @@ func forEach(t *testing.T, property func(*rand.Rand, subjectCase) bool) {
 			t.Fatalf("does not hold for %+v\n%s\nverdict %+v", w.subject, describe(w.evaluations), v)
 		}
 	}
-	if deletions < rounds/20 {
+	if deletions < rounds/25 {
 		t.Errorf("only %d of %d cases end in a deletion", deletions, rounds)
 	}
 }

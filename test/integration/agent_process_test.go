@@ -112,7 +112,10 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 	kept := []containerd.Image{named, running, {Tags: []string{containerd.SandboxImage}, Runnable: true}}
 	w.killAmidst(program, d, second, unused, len(kept))
 
+	before, err = observed(state)
+	expect.NoError(w, err)
 	last := program.start()
+	w.ages(state, named.ID(), before[named.ID()]+1) // it runs, and stops at a signal
 	w.goes(d, unused...)
 	last.stop(t)
 	w.keeps(d, kept...)

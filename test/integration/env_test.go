@@ -68,6 +68,7 @@ func envOn(t *testing.T, plane *cluster.Cluster, namespace metav1.ObjectMeta) *e
 func (w *env) tidy(namespace *corev1.Namespace) {
 	ctx, in := context.Background(), client.InNamespace(namespace.Name)
 	err := errors.Join(w.DeleteAllOf(ctx, &v1alpha1.RetentionPolicy{}, in), w.DeleteAllOf(ctx, &batchv1.CronJob{}, in),
+		w.DeleteAllOf(ctx, &batchv1.Job{}, in, client.PropagationPolicy(metav1.DeletePropagationBackground)),
 		w.Patch(ctx, namespace, edit(`{"metadata":{"labels":{"test":null}}}`)))
 	if err != nil {
 		w.Logf("after the test: %v", err)

@@ -272,8 +272,8 @@ func TestEligibleSincePatchIsNotRepeated(t *testing.T) {
 		}
 		return !policy.NeedsEligibleSincePatch(w.subject, w.evaluations, at)
 	})
-	if written < rounds/20 {
-		t.Errorf("only %d of %d cases have a patch", written, rounds)
+	if written < rounds()/20 {
+		t.Errorf("only %d of %d cases have a patch", written, rounds())
 	}
 }
 

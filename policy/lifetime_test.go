@@ -331,7 +331,7 @@ func forEachSetting(t *testing.T, property func(*rand.Rand, setting) bool) {
 	t.Helper()
 	r := rand.New(rand.NewSource(11))
 	origins := map[policy.Origin]int{}
-	for range rounds / 4 {
+	for range rounds() / 4 {
 		s := randomSetting(r)
 		origins[s.in().Lifetime(s.subject, s.facts).Origin]++
 		if !property(r, s) {
@@ -339,8 +339,8 @@ func forEachSetting(t *testing.T, property func(*rand.Rand, setting) bool) {
 		}
 	}
 	for _, origin := range []policy.Origin{policy.FromRule, policy.FromOverride, policy.FromAnnotation} {
-		if origins[origin] < rounds/40 {
-			t.Errorf("only %d of %d settings are from %s", origins[origin], rounds/4, origin)
+		if origins[origin] < rounds()/40 {
+			t.Errorf("only %d of %d settings are from %s", origins[origin], rounds()/4, origin)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // rounds is the number of random cases for each property.
-var rounds = long.Cases(5_000)
+func rounds() int { return long.Cases(5_000) }
 
 // subjectCase is a random subject with evaluations of up to four policies.
 type subjectCase struct {
@@ -126,7 +126,7 @@ func forEach(t *testing.T, property func(*rand.Rand, subjectCase) bool) {
 	t.Helper()
 	r := rand.New(rand.NewSource(42))
 	deletions := 0
-	for range rounds {
+	for range rounds() {
 		w := randomCase(r)
 		if v, _ := w.decide(now); v.Action == policy.Delete {
 			deletions++
@@ -136,8 +136,8 @@ func forEach(t *testing.T, property func(*rand.Rand, subjectCase) bool) {
 			t.Fatalf("does not hold for %+v\n%s\nverdict %+v", w.subject, describe(w.evaluations), v)
 		}
 	}
-	if deletions < rounds/25 {
-		t.Errorf("only %d of %d cases end in a deletion", deletions, rounds)
+	if deletions < rounds()/25 {
+		t.Errorf("only %d of %d cases end in a deletion", deletions, rounds())
 	}
 }
 

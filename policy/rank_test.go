@@ -125,7 +125,7 @@ func randomRanking(r *rand.Rand) policy.Ranking {
 // TestRankKeepsWhatItPromises counts the results: as many newest as possible, and excess only above the limit.
 func TestRankKeepsWhatItPromises(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
-	for range rounds {
+	for range rounds() {
 		all, ranking := randomCandidates(r), randomRanking(r)
 		results := ranking.Rank(all)
 		size, newest, stay, known := map[[2]string]int{}, map[[2]string]int{}, map[string]int{}, map[string]int{}
@@ -172,7 +172,7 @@ func TestRankKeepsWhatItPromises(t *testing.T) {
 func TestUnknownMemberMakesNoOtherNewest(t *testing.T) {
 	r := rand.New(rand.NewSource(3))
 	resolved := 0
-	for range rounds {
+	for range rounds() {
 		all, ranking := randomCandidates(r), randomRanking(r)
 		before := map[types.UID]policy.RankResult{}
 		for i, s := range ranking.Rank(all) {
@@ -222,7 +222,7 @@ func checkFair(t *testing.T, known, stay map[string]int) {
 
 func TestRankDoesNotDependOnTheOrder(t *testing.T) {
 	r := rand.New(rand.NewSource(2))
-	for range rounds / 10 {
+	for range rounds() / 10 {
 		all, ranking := randomCandidates(r), randomRanking(r)
 		want := map[types.UID]policy.RankResult{}
 		for i, s := range ranking.Rank(all) {

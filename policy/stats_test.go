@@ -320,8 +320,8 @@ func TestStatsHold(t *testing.T) {
 		held++
 		return cmp.Equal(before, after, cmpopts.IgnoreUnexported(policy.Stats{}))
 	})
-	if held < rounds/10 {
-		t.Errorf("only %d of %d counts hold", held, rounds)
+	if held < rounds()/10 {
+		t.Errorf("only %d of %d counts hold", held, rounds())
 	}
 }
 

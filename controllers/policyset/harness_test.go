@@ -114,12 +114,12 @@ func holding(t *testing.T, spec string) *harness {
 	return newHarness(t, s)
 }
 
-// newCompiler returns a compiler that all tests share, with what it has compiled.
-var newCompiler = sync.OnceValues(func() (*engine.Compiler, error) { return engine.NewCompiler(engine.Options{}) })
+// sharedCompiler returns the compiler of all tests, with what it has compiled.
+var sharedCompiler = sync.OnceValues(func() (*engine.Compiler, error) { return engine.NewCompiler(engine.Options{}) })
 
 func newUnreadHarness(t *testing.T, s *server) *harness {
 	t.Helper()
-	compiler, err := newCompiler()
+	compiler, err := sharedCompiler()
 	expect.NoError(t, err)
 	l := &harness{server: s, t: t}
 	l.Reconciler = &policyset.Reconciler{

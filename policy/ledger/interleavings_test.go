@@ -33,7 +33,7 @@ var explored = map[string]bounds{
 	"two leaders, a budget, a fast clock":    {things: 2, leaders: 2, ticks: 4, opens: 2, budget: one, skew: -ledger.Skew},
 }
 
-// exploredLong are more explorations with SUNSET_LONG=1, which take about ten times as long.
+// exploredLong are more explorations with SUNSET_LONG=1, which take about six times as long.
 var exploredLong = map[string]bounds{
 	"one leader, larger bounds":                {things: 1, finalizers: 1, leaders: 1, losses: 3, refusals: 1, edits: 1, removals: 1, births: 1, opens: 3},
 	"one leader, two objects, larger bounds":   {things: 2, finalizers: 1, leaders: 1, losses: 2, edits: 1, removals: 1, opens: 3},

@@ -60,7 +60,7 @@ func run(t *testing.T, args ...string) ([]byte, error) {
 	home := t.TempDir()
 	command := exec.CommandContext(t.Context(), path, args...)
 	command.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG="+os.DevNull,
-		"GOGC=off", "GOMEMLIMIT=1GiB")
+		"GOGC=off", "GOMEMLIMIT=1GiB") // a command is too short to collect garbage
 	var said bytes.Buffer
 	command.Stderr = &said
 	out, err := command.Output()

@@ -22,9 +22,9 @@ rules:
 - level: Metadata
 `
 
-// AuditBodies is an audit policy that records each request with its user, except reads by the test itself and by the servers. Writes
-// include request and response bodies; writes of a lease only the request body. For reads, for Events, and for reports of nodes and Pods
-// it records the same as AuditMetadata.
+// AuditBodies is an audit policy that records each request with its user, except reads by the test itself and by the other
+// servers, which all act as admin. Writes include request and response bodies; writes of a lease only the request body. For reads, for
+// Events, and for reports of nodes and Pods it records the same as AuditMetadata.
 const AuditBodies = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

@@ -17,14 +17,15 @@ import (
 
 // NewClient returns a client that knows the types of Kubernetes, of Sunset, and CustomResourceDefinitions.
 func NewClient(config *rest.Config) (client.Client, error) {
-	scheme, err := newScheme()
+	scheme, err := sharedScheme()
 	if err != nil {
 		return nil, err
 	}
 	return client.New(config, client.Options{Scheme: scheme})
 }
 
-var newScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
+// sharedScheme returns the scheme of all clients. Callers must not add types.
+var sharedScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme))
 })

@@ -42,7 +42,8 @@ func Want(ok bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// WithYAML adds a value to an error. It is encoded when the error is printed: Eventually prints only the last one.
+// WithYAML adds a value, such as a status, to an error that is not nil. The value is encoded when the error is printed: Eventually prints
+// only the last one.
 func WithYAML(err error, value any) error { return valueError{err, value} }
 
 type valueError struct {

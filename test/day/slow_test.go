@@ -6,5 +6,5 @@ package day_test
 
 import "time"
 
-// lasts is the part of a day that the test simulates. It is short because the race detector slows the test down.
-var lasts = 3 * time.Hour
+// lasts returns the part of a day that the test simulates. It is short because the race detector slows the test down.
+func lasts() time.Duration { return 3 * time.Hour }

@@ -115,7 +115,7 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 	before, err = observed(state)
 	expect.NoError(w, err)
 	last := program.start()
-	w.ages(state, named.ID(), before[named.ID()]+1) // it runs, and stops at a signal
+	w.ages(state, named.ID(), before[named.ID()]+1) // wait until it handles signals
 	w.goes(d, unused...)
 	last.stop(t)
 	w.keeps(d, kept...)

@@ -63,8 +63,8 @@ func envOn(t *testing.T, plane *cluster.Cluster, namespace metav1.ObjectMeta) *e
 	return w
 }
 
-// tidy stops what could affect later tests on the same control plane. The rest stays until the control plane ends: to delete a
-// namespace takes the servers a hundred requests.
+// tidy stops what could affect later tests on the same control plane. The rest stays until the control plane ends, because
+// deleting a namespace costs about a hundred requests.
 func (w *env) tidy(namespace *corev1.Namespace) {
 	ctx, in := context.Background(), client.InNamespace(namespace.Name)
 	err := errors.Join(w.DeleteAllOf(ctx, &v1alpha1.RetentionPolicy{}, in), w.DeleteAllOf(ctx, &batchv1.CronJob{}, in),

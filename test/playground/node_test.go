@@ -95,11 +95,11 @@ func TestEngineExplainsAsTheCommandLine(t *testing.T) {
 		}
 		_, first := both()
 		c.request.Objects = nil // both keep the objects, as for the page
-		few := first.Preview.Verdicts
+		verdicts := first.Preview.Verdicts
 		if !long.Enabled() {
-			few = few[:min(4, len(few))]
+			verdicts = verdicts[:min(4, len(verdicts))]
 		}
-		for _, v := range few {
+		for _, v := range verdicts {
 			c.request.Explain = &playground.Object{APIVersion: v.APIVersion, Kind: v.Kind, Namespace: v.Namespace, Name: v.Name}
 			want, got := both()
 			expect.Equal(t, c.name+" "+v.Name, string(want.Page), string(got.Page))

@@ -26,7 +26,7 @@ type Request struct {
 	Body, Answer                          json.RawMessage // the objects sent and answered, if recorded
 	Unreceived                            bool            // no server received it: the times are from the place where it ended
 
-	answered *answered // the fields of Answer; nil if they have not been read
+	fields *answerFields // of Answer; nil if they have not been read
 }
 
 // String describes the request for a report.
@@ -74,8 +74,8 @@ func (r Request) Preconditions() (uid types.UID, resourceVersion string) {
 	return uid, resourceVersion
 }
 
-// answered contains the fields that every answer may have.
-type answered struct {
+// answerFields are the fields that every answer may have.
+type answerFields struct {
 	Metadata struct {
 		Name            string    `json:"name"`
 		UID             types.UID `json:"uid"`
@@ -86,11 +86,11 @@ type answered struct {
 	} `json:"details"`
 }
 
-func (r Request) answer() answered {
-	if r.answered != nil {
-		return *r.answered
+func (r Request) answer() answerFields {
+	if r.fields != nil {
+		return *r.fields
 	}
-	var a answered
+	var a answerFields
 	_ = json.Unmarshal(r.Answer, &a) // an answer that is not an object has no fields
 	return a
 }
@@ -122,9 +122,9 @@ func (r *Request) take(e *auditv1.Event) {
 		r.Body = e.RequestObject.Raw
 	}
 	if e.ResponseObject != nil {
-		r.Answer, r.answered = e.ResponseObject.Raw, nil
+		r.Answer, r.fields = e.ResponseObject.Raw, nil
 		a := r.answer()
-		r.answered = &a // each scenario reads those of all requests
+		r.fields = &a // each scenario reads those of all requests
 	}
 	r.takeOptions()
 	if r.Name == "" && r.Verb == "create" { // its path has no name

@@ -55,7 +55,7 @@ func NewTimeline(requests []Request, l *Log) *Timeline {
 
 // changedNothing reports whether an update was answered with the version that it was for. For patches this is unknown.
 func (r Request) changedNothing() bool {
-	var body answered
+	var body answerFields
 	return r.Verb == "update" && json.Unmarshal(r.Body, &body) == nil && body.Metadata.ResourceVersion == r.AnsweredVersion()
 }
 

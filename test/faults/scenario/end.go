@@ -140,7 +140,7 @@ func (s *Scenario) repair(ctx context.Context) {
 }
 
 // clear deletes the objects of the scenario, unless its own control plane ends with it. Objects that cannot be deleted stay:
-// no other scenario sees them. In short runs namespaces stay too, because their deletion takes a hundred requests each.
+// no other scenario sees them. In short runs, namespaces and what is in them stay too, because deleting one costs about a hundred requests.
 func (s *Scenario) clear(ctx context.Context) {
 	if s.options.Own {
 		return

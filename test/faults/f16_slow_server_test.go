@@ -28,7 +28,7 @@ func TestF16EveryRequestTakesSeconds(t *testing.T) {
 	slow.Lift()
 	slower := r.Proxy.Arm(proxy.Fault{Match: all, Delay: 4 * time.Second})
 	s.Expect(slow, slower)
-	time.Sleep(3 * time.Second) // the answers to requests before are too old now
+	time.Sleep(3 * time.Second) // earlier answers are too old now
 	cm := s.ConfigMap("too-slow", preview)
 	s.Stays(12*time.Second, cm)
 	tells(s, p, v1alpha1.ConditionEnforcing, "Stale")

@@ -83,10 +83,10 @@ func (l *Reconciler) remember(snapshot *policy.Snapshot, programs map[string]*en
 	return all
 }
 
-// beginIn records what is in force in namespaces that begin to wait although others wait already: what was in force when these began to
-// wait does not have the holds and rules of others that are newer.
+// beginIn records what is in force in namespaces that begin to wait although a version or other namespaces wait already: what was in
+// force when these began to wait does not have the holds and rules of others that are newer.
 func (l *Reconciler) beginIn(v *previews, namespaces sets.Set[string], before *policy.Snapshot) {
-	if v.before == nil || len(v.scope) == 0 {
+	if v.before == nil {
 		return
 	}
 	began := maps.Clone(v.beforeIn)

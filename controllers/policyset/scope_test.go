@@ -74,16 +74,6 @@ func TestNamespaceThatBeginsToWaitLaterIsComparedWithWhatWasInForceThen(t *testi
 	l.namespace("team-c", ci)
 	l.refresh()
 	l.counted("p")
-	held := func(namespace string) (before, is bool) {
-		gate := l.named("p").Gate
-		was := gate.Before
-		if own, ok := gate.BeforeIn[namespace]; ok {
-			was = own
-		}
-		then, _ := was.Namespace(namespace)
-		now, _ := l.snapshot().Namespace(namespace)
-		return then.Held, now.Held
-	}
 	l.namespace("team-b", ci)
 	l.refresh()
 	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
@@ -94,10 +84,41 @@ func TestNamespaceThatBeginsToWaitLaterIsComparedWithWhatWasInForceThen(t *testi
 	l.hold("team-c", "")
 	l.refresh()
 	expect.Equal(t, "waiting", waits, l.waiting("team-c"))
-	before, is := held("team-c")
-	expect.Equal(t, "held before and now", []bool{true, false}, []bool{before, is})
+	expect.Equal(t, "held before and now", []bool{true, false}, l.held("team-c"))
 	l.counted("p")
 	expect.Equal(t, "waiting after the count", free, l.waiting("team-c"))
+}
+
+// TestHoldThatIsRemovedWhileAVersionWaits: what was in force before the version does not have the hold.
+func TestHoldThatIsRemovedWhileAVersionWaits(t *testing.T) {
+	l := withPolicy(t, spec("Enforce", "1h"))
+	l.counted("p")
+	l.later(time.Minute)
+	l.become(spec("Enforce", "30m"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
+	for _, held := range []string{"true", ""} {
+		l.later(time.Minute)
+		l.hold("team-a", held)
+		l.refresh()
+	}
+	expect.Equal(t, "held before and now", []bool{true, false}, l.held("team-a"))
+	expect.Equal(t, "held before and now, in another namespace", []bool{false, false}, l.held("team-b"))
+	l.counted("p")
+	expect.Equal(t, "waiting once the version is counted", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting where the hold was", waits, l.waiting("team-a"))
+	expect.Equal(t, "held before and now, once the version is counted", []bool{true, false}, l.held("team-a"))
+}
+
+// held reports whether a namespace is held in the snapshot with which the count of p compares, and whether it is held now.
+func (l *harness) held(namespace string) []bool {
+	gate := l.named("p").Gate
+	was := gate.Before
+	if own, ok := gate.BeforeIn[namespace]; ok {
+		was = own
+	}
+	then, _ := was.Namespace(namespace)
+	now, _ := l.snapshot().Namespace(namespace)
+	return []bool{then.Held, now.Held}
 }
 
 // marking returns a rule without startTime.

@@ -21,10 +21,9 @@ import (
 type Nodes interface {
 	// Version changes whenever the sums may have changed.
 	Version() uint64
-	// Sum returns the sums of the reports about policies; false until all reports have been read.
-	Sum(policies []*policy.Policy, now time.Time) (agentapi.Sums, bool)
-	// Resume raises the count of images that a policy has removed to at least these numbers.
-	Resume(policy types.UID, all v1alpha1.ImageCount, rules map[string]int64)
+	// Sum returns the sums of the reports about policies; false until all reports have been read. A policy has removed at least the
+	// images in before.
+	Sum(policies []*policy.Policy, before map[types.UID]agentapi.Removed, now time.Time) (agentapi.Sums, bool)
 	// Unread returns why reports are not read; nil if they are read, or are being read.
 	Unread() *retention.SourceError
 }
@@ -53,16 +52,23 @@ func (r *Reporter) nodesNow(ctx context.Context, snapshot *policy.Snapshot) node
 	if len(about) == 0 {
 		return n
 	}
+	before, unread := map[types.UID]agentapi.Removed{}, []types.UID(nil)
 	for _, p := range about {
 		if r.NodeRules.Missing(p.UID) {
 			n.missing[p.UID] = p
 		}
-		// The write of the status reports read errors.
-		if rec, err := r.record(ctx, p); err == nil && rec != nil && rec.status.NodeImages != nil {
-			r.Nodes.Resume(p.UID, rec.status.NodeImages.Removed, removedBy(p, rec.status))
+		switch rec, err := r.record(ctx, p); {
+		case err != nil: // the write of the status logs it, unless it succeeds
+			unread = append(unread, p.UID)
+			r.Changed()
+		case rec != nil && rec.status.NodeImages != nil:
+			before[p.UID] = agentapi.Removed{All: rec.status.NodeImages.Removed, Rules: removedBy(p, rec.status)}
 		}
 	}
-	n.sums, n.read = r.Nodes.Sum(about, r.counted)
+	n.sums, n.read = r.Nodes.Sum(about, before, r.counted)
+	for _, uid := range unread {
+		delete(n.sums.Policies, uid) // its removed images would lack those of nodes that no longer exist
+	}
 	for _, sum := range n.sums.Policies {
 		sum.Price(r.Prices)
 	}

@@ -35,17 +35,14 @@ func (f *fleet) Unread() *retention.SourceError { return f.unread }
 func (f *fleet) Missing(policy types.UID) bool  { return f.missing[policy] }
 func (f *fleet) Unwritten() error               { return f.unwritten }
 
-func (f *fleet) Sum(policies []*policy.Policy, now time.Time) (agentapi.Sums, bool) {
+func (f *fleet) Sum(policies []*policy.Policy, before map[types.UID]agentapi.Removed, now time.Time) (agentapi.Sums, bool) {
 	if f.Reports == nil {
 		return agentapi.Sums{}, false
 	}
-	return f.Reports.Sum(policies, now), true
-}
-
-func (f *fleet) Resume(policy types.UID, all v1alpha1.ImageCount, rules map[string]int64) {
-	if f.Reports != nil {
-		f.Reports.Resume(policy, all, rules)
+	for uid, known := range before {
+		f.Resume(uid, known)
 	}
+	return f.Reports.Sum(policies, now), true
 }
 
 // onNodes makes a rule apply to images.
@@ -263,6 +260,32 @@ func TestRulesTooLargeIgnoresOtherDryRuns(t *testing.T) {
 		view.Nodes = f
 		expect.Equal(t, string(mode), want, condition(view.Status(p), v1alpha1.ConditionEnforcing))
 	}
+}
+
+// TestRemovedImagesOfAPolicyWhoseStatusCannotBeReadAtFirst: the reports of nodes that no longer exist are only in the status.
+func TestRemovedImagesOfAPolicyWhoseStatusCannotBeReadAtFirst(t *testing.T) {
+	f := fleetOf()
+	p := withMode(policyOf(v1alpha1.DryRun, rule("img", onNodes)), v1alpha1.DryRun)
+	p.Hash = "h"
+	prepare := func(w *harness) {
+		w.Nodes, w.NodeRules, w.slowReads = f, f, time.Minute // longer than a read may take
+		w.create(p, v1alpha1.RetentionPolicyStatus{
+			Deleted: 40, NodeImages: &v1alpha1.NodeImagesStatus{Removed: v1alpha1.ImageCount{Images: 40}}, Rules: []v1alpha1.RuleStatus{{Name: "img", Deleted: 40}},
+		})
+		f.Put(nodeReport("n-1", p, time.Now(), 2))
+	}
+	inBubble(t, prepare, func(t *testing.T, w *harness) {
+		bubble.Pass(time.Second)
+		w.set(func() { w.slowReads = 0 }) // the next read answers
+		for range 200 {
+			bubble.Pass(time.Second)
+			if s := w.status(); s.Deleted < 40 || s.NodeImages.Removed.Images < 40 {
+				t.Errorf("deleted: %d, images: %d", s.Deleted, s.NodeImages.Removed.Images)
+				return
+			}
+		}
+		expect.Equal(t, "images", int64(10), w.status().NodeImages.Images)
+	})
 }
 
 func TestReportOfANodeIsInTheStatusSoon(t *testing.T) {

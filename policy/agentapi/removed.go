@@ -10,24 +10,24 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// removed is how many images a policy has removed.
-type removed struct {
-	all   v1alpha1.ImageCount
-	rules map[string]int64 // images, by rule
+// Removed is how many images a policy has removed.
+type Removed struct {
+	All   v1alpha1.ImageCount
+	Rules map[string]int64 // images, by rule
 }
 
-func (r *removed) add(e *entry) {
-	r.all = plus(r.all, e.removed)
+func (r *Removed) add(e *entry) {
+	r.All = plus(r.All, e.removed)
 	for i := range e.rules {
 		r.addRule(e.rules[i].name, e.rules[i].removed.Images)
 	}
 }
 
-func (r *removed) addRule(name string, images int64) {
-	if r.rules == nil {
-		r.rules = map[string]int64{}
+func (r *Removed) addRule(name string, images int64) {
+	if r.Rules == nil {
+		r.Rules = map[string]int64{}
 	}
-	r.rules[name] = policy.SumOrMost(r.rules[name], images)
+	r.Rules[name] = policy.SumOrMost(r.Rules[name], images)
 }
 
 func plus(a, b v1alpha1.ImageCount) v1alpha1.ImageCount {
@@ -76,27 +76,27 @@ func only(e *entry, rules sets.Set[string]) entry {
 	return o
 }
 
-func (r *Reports) goneOf(uid types.UID) *removed {
+func (r *Reports) goneOf(uid types.UID) *Removed {
 	if r.gone[uid] == nil {
-		r.gone[uid] = &removed{}
+		r.gone[uid] = &Removed{}
 	}
 	return r.gone[uid]
 }
 
 // Resume raises the removed images of a policy to at least the numbers in its status, which include nodes that no longer exist.
 // It may be called repeatedly.
-func (r *Reports) Resume(uid types.UID, all v1alpha1.ImageCount, rules map[string]int64) {
-	now := removed{}
+func (r *Reports) Resume(uid types.UID, least Removed) {
+	now := Removed{}
 	for _, n := range r.nodes {
 		if e := n.entry(uid); e != nil {
 			now.add(e)
 		}
 	}
 	gone := r.goneOf(uid)
-	gone.all.Images = max(gone.all.Images, all.Images-now.all.Images)
-	gone.all.Bytes = max(gone.all.Bytes, all.Bytes-now.all.Bytes)
-	for name, images := range rules {
-		if more := images - now.rules[name] - gone.rules[name]; more > 0 {
+	gone.All.Images = max(gone.All.Images, least.All.Images-now.All.Images)
+	gone.All.Bytes = max(gone.All.Bytes, least.All.Bytes-now.All.Bytes)
+	for name, images := range least.Rules {
+		if more := images - now.Rules[name] - gone.Rules[name]; more > 0 {
 			gone.addRule(name, more)
 		}
 	}

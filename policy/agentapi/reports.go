@@ -28,13 +28,13 @@ const (
 // Reports has the latest report of each node. Create it with NewReports. It is not safe for concurrent use.
 type Reports struct {
 	nodes map[string]*report
-	gone  map[types.UID]*removed         // by policy: images removed by nodes that no longer exist
+	gone  map[types.UID]*Removed         // by policy: images removed by nodes that no longer exist
 	known map[types.UID]sets.Set[string] // rules about images of the policies in the last sum
 }
 
 // NewReports makes Reports without nodes.
 func NewReports() *Reports {
-	return &Reports{nodes: map[string]*report{}, gone: map[types.UID]*removed{}, known: map[types.UID]sets.Set[string]{}}
+	return &Reports{nodes: map[string]*report{}, gone: map[types.UID]*Removed{}, known: map[types.UID]sets.Set[string]{}}
 }
 
 // Put stores the newest report of a node. It does not keep its argument.

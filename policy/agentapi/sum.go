@@ -129,8 +129,8 @@ func (r *Reports) begin(p *policy.Policy) *Sum {
 		}
 	}
 	if gone := r.gone[p.UID]; gone != nil {
-		sum.Status.Removed = gone.all
-		maps.Copy(sum.Removed, gone.rules)
+		sum.Status.Removed = gone.All
+		maps.Copy(sum.Removed, gone.Rules)
 	}
 	return sum
 }

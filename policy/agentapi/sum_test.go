@@ -196,10 +196,14 @@ func TestRemovedCountNeverDecreases(t *testing.T) {
 		"a report without policies, and then with them": {func(r *agentapi.Reports) { r.Put(reportOf("a")); r.Put(with("a", 6)) }, 11},
 		"a report without policies, and then deletion":  {func(r *agentapi.Reports) { r.Put(reportOf("a")); r.Drop("a") }, 10},
 		"all nodes are deleted":                         {func(r *agentapi.Reports) { r.Replace(nil) }, 10},
-		"status has more":                               {func(r *agentapi.Reports) { r.Resume(p.UID, counted(30), map[string]int64{"old": 30}) }, 30},
-		"status has less":                               {func(r *agentapi.Reports) { r.Resume(p.UID, counted(8), map[string]int64{"old": 8}) }, 10},
+		"status has more": {func(r *agentapi.Reports) {
+			r.Resume(p.UID, agentapi.Removed{All: counted(30), Rules: map[string]int64{"old": 30}})
+		}, 30},
+		"status has less": {func(r *agentapi.Reports) {
+			r.Resume(p.UID, agentapi.Removed{All: counted(8), Rules: map[string]int64{"old": 8}})
+		}, 10},
 		"status has more, and a node removes more": {func(r *agentapi.Reports) {
-			r.Resume(p.UID, counted(30), map[string]int64{"old": 30})
+			r.Resume(p.UID, agentapi.Removed{All: counted(30), Rules: map[string]int64{"old": 30}})
 			r.Put(with("a", 6))
 		}, 31},
 		"an unknown node is deleted": {func(r *agentapi.Reports) { r.Drop("c") }, 10},
@@ -270,7 +274,7 @@ func TestReportsOfOneAgentAreBounded(t *testing.T) {
 			t.Errorf("sample %d: %q", i, s.Name)
 		}
 	}
-	r.Resume(p.UID, v1alpha1.ImageCount{Images: 1, Bytes: 1<<63 - 1}, nil)
+	r.Resume(p.UID, agentapi.Removed{All: v1alpha1.ImageCount{Images: 1, Bytes: 1<<63 - 1}})
 	r.Put(reportOf("new", seen(p, 10)))
 	expect.Equal(t, "removed bytes", 1<<63-1, r.Sum([]*policy.Policy{p}, now).Policies[p.UID].Status.Removed.Bytes)
 }

@@ -59,24 +59,17 @@ func (c *ReportCollector) Unread() *retention.SourceError {
 }
 
 // Sum returns the sums of all reports. policies must be all policies with rules about images. It returns false until every
-// report has been read.
-func (c *ReportCollector) Sum(policies []*policy.Policy, now time.Time) (agentapi.Sums, bool) {
+// report has been read. before has the removed images in statuses: sums are not smaller.
+func (c *ReportCollector) Sum(policies []*policy.Policy, before map[types.UID]agentapi.Removed, now time.Time) (agentapi.Sums, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reports == nil {
 		return agentapi.Sums{}, false
 	}
-	return c.reports.Sum(policies, now), true
-}
-
-// Resume raises the removal counts of a policy to at least those in its status. It may be called repeatedly, and does nothing
-// until every report has been read.
-func (c *ReportCollector) Resume(policy types.UID, all v1alpha1.ImageCount, rules map[string]int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.reports != nil {
-		c.reports.Resume(policy, all, rules)
+	for uid, known := range before {
+		c.reports.Resume(uid, known)
 	}
+	return c.reports.Sum(policies, now), true
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: only the leader adds up reports.

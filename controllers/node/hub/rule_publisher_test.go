@@ -175,7 +175,7 @@ func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
 		}
 		images := func() int64 {
 			bubble.Pass(15 * time.Second)
-			sums, read := w.collector.Sum([]*policy.Policy{p}, time.Now())
+			sums, read := w.collector.Sum([]*policy.Policy{p}, nil, time.Now())
 			if !read {
 				return -1
 			}
@@ -209,12 +209,12 @@ func TestReportsThatCannotBeReadAreReadAgain(t *testing.T) {
 			w.use(p)
 			bubble.Pass(time.Minute)
 			trouble := w.collector.Unread()
-			if _, read := w.collector.Sum([]*policy.Policy{p}, time.Now()); read || trouble == nil || trouble.Reason != reason {
+			if _, read := w.collector.Sum([]*policy.Policy{p}, nil, time.Now()); read || trouble == nil || trouble.Reason != reason {
 				t.Errorf("%s: error %+v, read %v", reason, trouble, read)
 			}
 			w.set(func() { w.unread = nil })
 			bubble.Pass(15 * time.Second)
-			if _, read := w.collector.Sum([]*policy.Policy{p}, time.Now()); !read || w.collector.Unread() != nil {
+			if _, read := w.collector.Sum([]*policy.Policy{p}, nil, time.Now()); !read || w.collector.Unread() != nil {
 				t.Errorf("%s: error %+v afterwards, read %v", reason, w.collector.Unread(), read)
 			}
 			w.use(about("Job", 2))

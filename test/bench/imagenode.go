@@ -82,7 +82,7 @@ func (n *imageNode) removeBare(ctx context.Context, atATime int) (time.Duration,
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atATime)
 	for _, id := range n.ids {
-		group.Go(func() error { return n.Runtime().Remove(within, id) })
+		group.Go(func() error { return n.Runtime().Remove(within, id, nil) })
 	}
 	err := group.Wait()
 	took := time.Since(began)

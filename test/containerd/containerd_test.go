@@ -232,7 +232,7 @@ func pulling(w env) {
 	if i, ok := w.image(image.ID()); ok {
 		w.Errorf("image exists while it is being pulled: %+v", i)
 	}
-	w.no(w.Runtime().Remove(w.Context(), image.ID())) // has no effect
+	w.no(w.Runtime().Remove(w.Context(), image.ID(), nil)) // has no effect
 	registry.Release()
 	w.no(<-pulled)
 	i, _ := w.image(image.ID())
@@ -258,7 +258,7 @@ func restart(w env) {
 	if _, err := w.Runtime().Images(ctx); cri.Code(err) != "Unavailable" {
 		w.Errorf("listing while containerd is down: %v", err)
 	}
-	if err := w.Runtime().Remove(ctx, image.ID()); cri.Code(err) != "Unavailable" {
+	if err := w.Runtime().Remove(ctx, image.ID(), nil); cri.Code(err) != "Unavailable" {
 		w.Errorf("removing while containerd is down: %v", err)
 	}
 	w.no(w.Restart(ctx))

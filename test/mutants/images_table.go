@@ -71,8 +71,8 @@ var imagesTable = map[string]Mutant{
 	},
 	"images: a retried removal counts twice": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestRemovalsWithoutAnswerAreCountedLate",
-		Old: "\tn.remember(sent)\n\toutcome := n.remove(ctx, p.round, p.image)\n\tsent.unanswered = outcome.Unsure && outcome.Result != retention.Refused // a refusal is an answer\n\tn.remember(sent)\n",
-		New: "\toutcome := n.remove(ctx, p.round, p.image)\n\tsent.unanswered = outcome.Unsure && outcome.Result != retention.Refused // a refusal is an answer\n\tif sent.unanswered {\n\t\tn.remember(sent)\n\t}\n",
+		Old: "\tn.remember(sent)\n\treturn outcome\n",
+		New: "\tif n.restore(t.Name, earlier); sent.unanswered {\n\t\tn.remember(sent)\n\t}\n\treturn outcome\n",
 	},
 	"images: an image that the agent removed once is never removed by others": {
 		File: "controllers/node/images/sent.go", Test: "./controllers/node/images TestRanksCountOthers",

@@ -256,7 +256,7 @@ func (s *fakeRuntime) Image(_ context.Context, id string) (cri.Image, bool, erro
 
 func (s *fakeRuntime) Uses(context.Context) (cri.Uses, error) { return cri.NewUses(), nil }
 
-func (s *fakeRuntime) Remove(_ context.Context, id string) error {
+func (s *fakeRuntime) Remove(_ context.Context, id string, _ func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.images, id)

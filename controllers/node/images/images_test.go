@@ -118,7 +118,10 @@ func (r runtime) Uses(context.Context) (cri.Uses, error) {
 	return cri.NewUses(), nil
 }
 
-func (r runtime) Remove(_ context.Context, id string) error {
+func (r runtime) Remove(_ context.Context, id string, mayStill func() error) error {
+	if err := mayStill(); err != nil {
+		return err
+	}
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
 	r.m.removed, r.m.before = append(r.m.removed, id), r.m.lists

@@ -94,12 +94,18 @@ func (n *Node) send(ctx context.Context, cleared policy.Clearance, t policy.Targ
 	if err := n.stillValid(ctx, w, t, p); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
 	}
-	if !preflight.Fresh(n.Clock.Now(), since) {
-		return retention.Outcome{Err: errLate, Unsent: true}
-	}
 	sent := sentBy(w, p.image)
-	n.remember(sent)
-	outcome := n.remove(ctx, p.round, p.image)
+	earlier := n.remember(sent)
+	outcome := n.remove(ctx, p.round, p.image, func() error {
+		if !preflight.Fresh(n.Clock.Now(), since) {
+			return errLate
+		}
+		return nil
+	})
+	if outcome.Unsent {
+		n.restore(t.Name, earlier)
+		return outcome
+	}
 	sent.unanswered = outcome.Unsure && outcome.Result != retention.Refused // a refusal is an answer
 	n.remember(sent)
 	return outcome
@@ -162,8 +168,11 @@ func (n *Node) upheld(ctx context.Context, w policy.DeletePermit, i *image) (err
 	return err
 }
 
-func (n *Node) remove(ctx context.Context, in *round, i *image) retention.Outcome {
-	err := in.remove(func() error { return n.Runtime.Remove(ctx, i.ID) })
+func (n *Node) remove(ctx context.Context, in *round, i *image, mayStill func() error) retention.Outcome {
+	err := in.remove(func() error { return n.Runtime.Remove(ctx, i.ID, mayStill) })
+	if errors.Is(err, errLate) {
+		return retention.Outcome{Err: errLate, Unsent: true}
+	}
 	if err != nil && n.Failed != nil {
 		n.Failed(cri.Code(err))
 	}

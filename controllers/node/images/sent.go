@@ -37,12 +37,20 @@ func sentBy(w policy.DeletePermit, i *image) sentRemoval {
 	}
 }
 
-// remember records a removal as it is now. It replaces an earlier removal of the same image.
-func (n *Node) remember(s sentRemoval) {
+// remember records a removal as it is now, and returns the earlier removal of the same image that it replaces; zero for none.
+func (n *Node) remember(s sentRemoval) (earlier sentRemoval) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	s.At = n.Clock.Now()
+	earlier, s.At = n.sent[s.Subject.Name], n.Clock.Now()
 	n.sent[s.Subject.Name] = s
+	return earlier
+}
+
+// restore records the earlier removal of an image again; a zero one is old enough to be forgotten.
+func (n *Node) restore(id string, earlier sentRemoval) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.sent[id] = earlier
 }
 
 // late returns the removals without an answer whose images are no longer in a snapshot, each once. It forgets old removals.

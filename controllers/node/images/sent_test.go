@@ -70,6 +70,15 @@ func TestRemovalsWithoutAnswerAreCountedLate(t *testing.T) {
 				m.Errorf("%s (%v)", o.Result, o.Err)
 			}
 		}, 1},
+		"the removal is retried, and not sent because its checks are too old": {context.DeadlineExceeded, func(m *machine, w policy.DeletePermit) {
+			prepared := m.prepare(w)
+			defer prepared.Release()
+			m.clock.Step(2 * time.Second)
+			if o := prepared.Send(m.Context(), cleared(m.T, w), prepared.Since); !o.Unsent {
+				m.Errorf("%s (%v)", o.Result, o.Err)
+			}
+			m.lose("a")
+		}, 1},
 		"the removal is retried and has no answer": {context.DeadlineExceeded, func(m *machine, w policy.DeletePermit) {
 			m.removeBy(w)
 			m.lose("a")

@@ -60,10 +60,10 @@ func Code(err error) string {
 
 // ask makes one call with a deadline. name is the name of the call, for the error.
 func ask[Q, A any](ctx context.Context, r *Runtime, limit time.Duration, name string,
-	call func(context.Context, Q, ...grpc.CallOption) (A, error), question Q) (A, error) {
+	call func(context.Context, Q, ...grpc.CallOption) (A, error), question Q, options ...grpc.CallOption) (A, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.limit(limit))
 	defer cancel()
-	answer, err := call(ctx, question)
+	answer, err := call(ctx, question, options...)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 	}

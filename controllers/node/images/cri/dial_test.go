@@ -43,7 +43,7 @@ func calls(r *cri.Runtime) map[string]func(context.Context) error {
 		"Version":        func(ctx context.Context) error { _, err := r.Version(ctx); return err },
 		"ListImages":     func(ctx context.Context) error { _, err := r.Images(ctx); return err },
 		"ImageStatus":    func(ctx context.Context) error { _, err := r.Resolve(ctx, "app"); return err },
-		"RemoveImage":    func(ctx context.Context) error { return r.Remove(ctx, critest.ID(1)) },
+		"RemoveImage":    func(ctx context.Context) error { return r.Remove(ctx, critest.ID(1), nil) },
 		"ImageFsInfo":    func(ctx context.Context) error { _, err := r.Filesystems(ctx); return err },
 		"ListContainers": func(ctx context.Context) error { _, err := r.Uses(ctx); return err },
 	}

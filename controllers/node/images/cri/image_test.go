@@ -4,13 +4,18 @@ package cri_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -139,19 +144,71 @@ func TestRemove(t *testing.T) {
 	server, r := dial(t, cri.Options{})
 	server.Update(func(s *critest.State) { s.Images = []*runtimeapi.Image{image(1, "a:1", "a:2"), image(2)} })
 	for _, name := range []string{"", "a:1", critest.ID(1)[:20], "sha256:", repoDigest("a", 1)} {
-		wantCode(t, fmt.Sprintf("removing %q", name), r.Remove(t.Context(), name), "NotFullID")
+		wantCode(t, fmt.Sprintf("removing %q", name), r.Remove(t.Context(), name, nil), "NotFullID")
 	}
 	if server.Calls("RemoveImage") != 0 {
 		t.Error("a request was sent")
 	}
 	for range 2 { // the second time the image does not exist
-		if err := r.Remove(t.Context(), critest.ID(1)); err != nil {
+		if err := r.Remove(t.Context(), critest.ID(1), nil); err != nil {
 			t.Error(err)
 		}
 	}
 	if all, _ := r.Images(t.Context()); len(all) != 1 || all[0].ID != critest.ID(2) {
 		t.Errorf("left: %v", all)
 	}
+}
+
+// TestRemoveChecksWhenItWrites: a runtime that restarts accepts a connection before it answers on it. Until then, no request is written.
+func TestRemoveChecksWhenItWrites(t *testing.T) {
+	dir, err := os.MkdirTemp("", "cri") // the path of t.TempDir may be too long for a socket
+	expect.NoError(t, err)
+	defer func() { expect.NoError(t, os.RemoveAll(dir)) }()
+	socket := filepath.Join(dir, "s")
+	listener, err := net.Listen("unix", socket)
+	expect.NoError(t, err)
+	r, err := cri.Dial(socket, cri.Options{})
+	expect.NoError(t, err)
+	defer func() { expect.NoError(t, r.Close()) }()
+	late := errors.New("late")
+	checks, removed := make(chan struct{}, 1), make(chan error, 1)
+	go func() {
+		removed <- r.Remove(t.Context(), critest.ID(1), func() error {
+			checks <- struct{}{}
+			return late
+		})
+	}()
+	conn, err := listener.Accept()
+	expect.NoError(t, err)
+	select {
+	case <-checks:
+		t.Error("checked before the runtime answers")
+	case <-time.After(100 * time.Millisecond):
+	}
+	server := grpc.NewServer(grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
+		t.Error("a request was sent")
+		return nil
+	}))
+	go func() { _ = server.Serve(&oneConn{Listener: listener, first: conn}) }()
+	defer server.Stop()
+	if err := <-removed; !errors.Is(err, late) {
+		t.Errorf("error %v, want that of the check", err)
+	}
+	<-checks
+}
+
+// oneConn is a listener that has accepted a connection already.
+type oneConn struct {
+	net.Listener
+	first net.Conn
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	if conn := l.first; conn != nil {
+		l.first = nil
+		return conn, nil
+	}
+	return l.Listener.Accept()
 }
 
 // TestFailedRemovalIsNotKnown: the image is gone in all these cases, although the call fails.
@@ -171,9 +228,9 @@ func TestFailedRemovalIsNotKnown(t *testing.T) {
 			expect.NoError(t, err)
 			return len(all) == 0
 		}
-		wantCode(t, want, removes.Remove(t.Context(), critest.ID(1)), want)
+		wantCode(t, want, removes.Remove(t.Context(), critest.ID(1), nil), want)
 		for tries := 0; test.timeout > 0 && !isGone() && tries < 60; tries++ {
-			wantCode(t, want, removes.Remove(t.Context(), critest.ID(1)), want)
+			wantCode(t, want, removes.Remove(t.Context(), critest.ID(1), nil), want)
 		}
 		if all, err := r.Images(t.Context()); err != nil || len(all) != 0 {
 			t.Errorf("%s: left %v, %v", want, all, err)
@@ -198,12 +255,12 @@ func TestRemovalOutlivesItsCaller(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-reached; cancel() }()
-	wantCode(t, "removing", r.Remove(ctx, critest.ID(1)), "Canceled")
+	wantCode(t, "removing", r.Remove(ctx, critest.ID(1), nil), "Canceled")
 	close(goOn)
 	if err := <-told; err != nil {
 		t.Errorf("the call was canceled: %v", err)
 	}
-	wantCode(t, "removing with a canceled context", r.Remove(ctx, critest.ID(1)), "Canceled")
+	wantCode(t, "removing with a canceled context", r.Remove(ctx, critest.ID(1), nil), "Canceled")
 	expect.Equal(t, "removals", 1, server.Calls("RemoveImage"))
 }
 

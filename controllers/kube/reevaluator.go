@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
@@ -38,12 +39,13 @@ type reevaluator struct {
 	endWatch  func()                                 // ends the watch, so that everything is listed again; nil without a watch
 	evaluator *engine.Evaluator
 	objects   map[types.NamespacedName]keptObject
+	lists     sets.Set[*evaluatedList] // lists that are being evaluated
 }
 
 // begin sets the sink, and passes changed results to it until end is called.
 func (m *reevaluator) begin(ctx context.Context, sink retention.Sink, c *engine.Compiler) (end func()) {
 	m.mu.Lock()
-	m.sink, m.evaluator, m.objects = sink, c.NewEvaluator(ctx), map[types.NamespacedName]keptObject{}
+	m.sink, m.evaluator, m.objects, m.lists = sink, c.NewEvaluator(ctx), map[types.NamespacedName]keptObject{}, sets.New[*evaluatedList]()
 	m.mu.Unlock()
 	m.changes.join(m)
 	ctx, cancel := context.WithCancel(ctx)
@@ -97,9 +99,13 @@ func (m *reevaluator) reevaluateAll(ctx context.Context) {
 	}
 }
 
+// names returns the objects whose results depend on references. Those of lists that are being evaluated are evaluated again.
 func (m *reevaluator) names() []types.NamespacedName {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for l := range m.lists {
+		l.allOutdated = true
+	}
 	names := make([]types.NamespacedName, 0, len(m.objects))
 	for name, known := range m.objects {
 		if known.rules != nil {
@@ -123,6 +129,7 @@ func (m *reevaluator) reevaluate(names []types.NamespacedName) {
 func (m *reevaluator) reevaluateOne(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.outdate(name)
 	known := m.objects[name]
 	if known.rules == nil || m.sink == nil {
 		return
@@ -144,6 +151,9 @@ func (m *reevaluator) watching(end func()) {
 // reportLost handles a kept object that cannot be read, which is a bug. Nothing is deleted until everything is listed again, which
 // begins soon.
 func (m *reevaluator) reportLost(err error) {
+	if m.sink == nil {
+		return
+	}
 	m.sink.Lost(&retention.SourceError{Reason: "ListFailed", Message: fmt.Sprintf("cannot evaluate an object again: %v", err)})
 	if m.endWatch != nil {
 		m.endWatch()

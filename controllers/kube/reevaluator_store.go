@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
@@ -57,6 +58,7 @@ func (m *reevaluator) Add(obj any) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.outdate(nameOf(o.row))
 	row, kept, err := m.evaluateRead(o)
 	if err != nil {
 		m.reportLost(err)
@@ -107,15 +109,65 @@ func (m *reevaluator) replace(list []*observation) error {
 	return nil
 }
 
-// evaluateList evaluates objects that were just read.
-func (m *reevaluator) evaluateList(list []*observation) ([]*index.FactRow, map[types.NamespacedName]keptObject, error) {
-	rows, all := make([]*index.FactRow, 0, len(list)), make(map[types.NamespacedName]keptObject, len(list))
-	for _, o := range list {
-		row, kept, err := m.evaluateRead(o)
-		if err != nil {
-			return nil, nil, err
+// evaluatedList says which objects of a list others have evaluated since, with newer references or as another version: all, or those
+// with these names.
+type evaluatedList struct {
+	outdated    sets.Set[types.NamespacedName]
+	allOutdated bool
+}
+
+// take returns the positions of the outdated objects of a list, and forgets them.
+func (l *evaluatedList) take(list []*observation) (outdated []int) {
+	for i, o := range list {
+		if l.allOutdated || l.outdated.Has(nameOf(o.row)) {
+			outdated = append(outdated, i)
 		}
-		rows, all[nameOf(o.row)] = append(rows, row), kept
+	}
+	l.allOutdated, l.outdated = false, sets.New[types.NamespacedName]()
+	return outdated
+}
+
+// outdate notes that an object is evaluated outside of the lists that are being evaluated.
+func (m *reevaluator) outdate(name types.NamespacedName) {
+	for l := range m.lists {
+		l.outdated.Insert(name)
+	}
+}
+
+// A list is evaluated in at most evaluateRounds rounds, until no more than evaluateLast objects are outdated.
+const (
+	evaluateRounds = 3
+	evaluateLast   = 4
+)
+
+// evaluateList evaluates objects that were just read. The caller holds mu. evaluateList releases it after each object, so that others wait
+// for at most one evaluation, except for the last ones, which become outdated in the meantime.
+func (m *reevaluator) evaluateList(list []*observation) ([]*index.FactRow, map[types.NamespacedName]keptObject, error) {
+	l := &evaluatedList{allOutdated: true}
+	m.lists.Insert(l)
+	defer m.lists.Delete(l)
+	rows, all := make([]*index.FactRow, len(list)), make(map[types.NamespacedName]keptObject, len(list))
+	for round := range evaluateRounds + 1 {
+		outdated := l.take(list)
+		isLast := round == evaluateRounds || len(outdated) <= evaluateLast
+		for _, i := range outdated {
+			row, kept, err := m.evaluateRead(list[i])
+			if err != nil {
+				return nil, nil, err
+			}
+			rows[i], all[nameOf(list[i].row)] = row, kept
+			if isLast {
+				continue
+			}
+			m.mu.Unlock()
+			m.mu.Lock()
+			if m.sink == nil {
+				return nil, nil, errClosed
+			}
+		}
+		if isLast {
+			break
+		}
 	}
 	return rows, all, nil
 }
@@ -131,6 +183,7 @@ func (m *reevaluator) reread(o *observation, take func(*index.FactRow)) error {
 	if m.sink == nil {
 		return errClosed
 	}
+	m.outdate(nameOf(o.row))
 	row, kept, err := m.evaluateRead(o)
 	if err != nil {
 		return err

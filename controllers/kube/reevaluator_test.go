@@ -152,6 +152,71 @@ func TestReevaluatorLastResultIsCurrent(t *testing.T) {
 	}
 }
 
+// slowlyUnused is unused, with an evaluation that takes a few hundred microseconds.
+func slowlyUnused() string {
+	numbers := "[" + strings.Repeat("1,", 40) + "1]"
+	return fmt.Sprintf("%[1]s && %[2]s.all(a, %[2]s.all(b, a + b == 2))", unused, numbers)
+}
+
+// TestReferencesThatChangeDuringAList: the list evaluates these objects again.
+func TestReferencesThatChangeDuringAList(t *testing.T) {
+	inUse(t, nil, func(u *referred) {
+		for i := range 300 {
+			u.server.objects = append(u.server.objects, configAt(fmt.Sprint("c", i), "1"))
+		}
+		source, k := u.cluster.Open(u.ruleSet(fixture.ConfigMaps, nil, slowlyUnused())).(fullSource), &turns{latest: map[types.UID]*index.FactRow{}}
+		stop := running(u.T, source, k)
+		defer stop()
+		bubble.Pass(time.Second)
+		for round := range 10 {
+			var listing sync.WaitGroup
+			listing.Go(func() { expect.NoError(u.T, source.List(u.ctx, "team-a", nil, k.takeAll)) })
+			for range 50 { // by then the list has evaluated the first objects
+				expect.NoError(u.T, source.Confirm(policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}))
+			}
+			want := "yes"
+			if u.refer("web"); round%2 == 0 {
+				u.refer("web", "c1")
+				want = "no"
+			}
+			listing.Wait()
+			bubble.Pass(time.Second)
+			expect.Equal(u.T, fmt.Sprint("result of round ", round), want, k.says("c1"))
+		}
+	})
+}
+
+// TestListDelaysNoDeletion: while the objects of a list are evaluated, one that is about to be deleted is evaluated too.
+func TestListDelaysNoDeletion(t *testing.T) {
+	inUse(t, []string{slowlyUnused()}, func(u *referred) {
+		for i := range 1000 {
+			u.server.objects = append(u.server.objects, configAt(fmt.Sprint("c", i), "1"))
+		}
+		s := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
+		least := 500 // of about 1,000 evaluations in between, unless the other goroutine is not scheduled
+		for range 10 {
+			confirmed, over := 0, atomic.Bool{}
+			var all sync.WaitGroup
+			all.Go(func() {
+				for ; !over.Load(); confirmed++ {
+					if err := u.source.Confirm(s); err != nil {
+						u.Error(err)
+						return
+					}
+				}
+			})
+			err := u.source.List(u.ctx, "team-a", nil, func([]*index.FactRow) bool { return true })
+			over.Store(true)
+			all.Wait()
+			expect.NoError(u.T, err)
+			if confirmed >= least {
+				return
+			}
+		}
+		u.Error("the list of 1,000 objects delayed evaluations of another one")
+	})
+}
+
 // names is the maximum number of ConfigMaps in this test, and of Pods that refer to them.
 const names = 8
 

@@ -29,6 +29,16 @@ var kubeTable = map[string]Mutant{
 		Old: "\tvar value any\n\tif text := m.Annotation(); text != \"\" {\n\t\tvalue = text\n\t}\n",
 		New: "\tvalue := m.Annotation()\n",
 	},
+	"a list of objects whose rules read references delays their deletions": {
+		File: "controllers/kube/reevaluator_store.go", Test: "./controllers/kube TestListDelaysNoDeletion",
+		Old: "\t\t\tm.mu.Unlock()\n\t\t\tm.mu.Lock()\n",
+		New: "",
+	},
+	"a list ignores that references have changed since it was evaluated": {
+		File: "controllers/kube/reevaluator_store.go", Test: "./controllers/kube TestReferencesThatChangeDuringAList",
+		Old: "l.allOutdated || l.outdated.Has(nameOf(o.row))",
+		New: "l.allOutdated",
+	},
 	"memory: deleting an object also removes a new object with the same name": {
 		File: "controllers/kube/reevaluator_store.go", Test: "./controllers/kube TestDeletionThatComesLateLeavesTheNamesake",
 		Old: "if !isNewer(m.objects[nameOf(o.row)].version, o.row.Subject().ResourceVersion) {",

@@ -43,6 +43,8 @@ type evaluationBudget struct {
 	free    map[string]time.Duration // free time that each namespace used in this second
 	freeAll time.Duration            // free time that all namespaces used in this second
 	users   int                      // how many namespaces used free time in the second before
+
+	noTime map[time.Duration]error // what noTimeLeft has returned: very many facts share it
 }
 
 // evaluate evaluates the rules on an object. If the object's namespace has no time left, the facts of that namespace's rules have an
@@ -59,7 +61,7 @@ func (a *evaluationBudget) evaluate(e *engine.Evaluator, q retention.RuleSet, s 
 		case !own:
 			return e.Facts(rule, object)
 		case took >= left:
-			return e.UnevaluatedFacts(rule, object, errNoTime)
+			return e.UnevaluatedFacts(rule, object, a.noTimeLeft(mostDebt-left+took))
 		}
 		began := a.clock.Now()
 		f = e.Facts(rule, object)
@@ -81,6 +83,21 @@ func (a *evaluationBudget) evaluate(e *engine.Evaluator, q retention.RuleSet, s 
 		a.owe(s.Namespace, took)
 	}
 	return row.EvaluateAgain(again), readsReferences
+}
+
+// noTimeLeft returns an errNoTime with the time that the rules of a namespace owe, rounded up.
+func (a *evaluationBudget) noTimeLeft(debt time.Duration) error {
+	const unit = 100 * time.Millisecond
+	debt = (debt + unit - 1).Truncate(unit)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.noTime[debt] == nil {
+		if a.noTime == nil {
+			a.noTime = map[time.Duration]error{}
+		}
+		a.noTime[debt] = fmt.Errorf("%w; they have used %s of these %s", errNoTime, debt, mostDebt)
+	}
+	return a.noTime[debt]
 }
 
 // left returns how long the rules of a namespace may take now.

@@ -23,6 +23,17 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
+// TestReadySaysThatRulesHaveNoEvaluationTime: their facts are incomplete, as if the kind were being listed, but the errors say why.
+func TestReadySaysThatRulesHaveNoEvaluationTime(t *testing.T) {
+	p := policyOf(v1alpha1.Enforce, rule("a", func(r *policy.Rule) { r.Namespace = "team-a" }))
+	p.Namespace = "team-a"
+	without := row("x", now, policy.Facts{Selected: true, Err: errors.New("no time left")}).EvaluateAgain(true)
+	s := viewOf(compiledOf(p), nil, without).Status(p)
+	expect.Equal(t, "Watching", "Unknown Listing", condition(s, v1alpha1.ConditionWatching))
+	expect.Equal(t, "Ready", "False EvaluationFailed", condition(s, v1alpha1.ConditionReady))
+	expect.Equal(t, "why", "rule a fails on 1 of 1 object, first on team-a/x: no time left", message(s, v1alpha1.ConditionReady))
+}
+
 // TestPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks checks the conditions, one Event for the beginning, and one for the end.
 func TestPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {

@@ -55,6 +55,9 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 	if stopped := !slices.Contains(intended, enforcing.reason) && p.Mode != v1alpha1.Suspend; stopped {
 		parts = slices.Insert(parts, 1, enforcing)
 	}
+	if watching.reason == "Listing" { // perhaps for a long time, because the rules have no evaluation time left
+		parts = append(parts[1:len(parts)-2], evaluated, permitted, valid)
+	}
 	for _, part := range parts { // Ready shows the last one that is not True
 		if part.isObstacle() {
 			ready = part

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Snapshot has every policy and every namespace at one moment: which rules apply where. It is immutable and safe for concurrent
@@ -132,18 +133,25 @@ func (b *Snapshot) Remember(past []*Snapshot) {
 }
 
 // Past is the snapshot for comparison with later ones: without the Before of its gates, so that it does not retain earlier
-// snapshots.
-func (b *Snapshot) Past() *Snapshot {
-	if !slices.ContainsFunc(b.policies, func(p *Policy) bool { return p.Gate.compares() }) {
+// snapshots. It has other versions of some policies, by UID; nil for a policy that it does not have.
+func (b *Snapshot) Past(others map[types.UID]*Policy) *Snapshot {
+	if len(others) == 0 && !slices.ContainsFunc(b.policies, func(p *Policy) bool { return p.Gate.compares() }) {
 		return b
 	}
-	policies := make([]*Policy, len(b.policies))
-	for i, p := range b.policies {
-		if policies[i] = p; p.Gate.compares() {
+	policies := make([]*Policy, 0, len(b.policies))
+	for _, p := range b.policies {
+		if other, ok := others[p.UID]; ok {
+			p = other
+		}
+		if p == nil {
+			continue
+		}
+		if p.Gate.compares() {
 			gate, waiting := *p.Gate, *p
 			gate.Before, gate.BeforeIn, waiting.Gate = nil, nil, &gate
-			policies[i] = &waiting
+			p = &waiting
 		}
+		policies = append(policies, p)
 	}
 	return NewSnapshot(policies, b.namespaces, b.protection)
 }

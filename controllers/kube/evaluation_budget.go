@@ -27,8 +27,7 @@ const (
 	shareOfOne, shareOfAll = 10, 2
 )
 
-var errNoTime = fmt.Errorf("not evaluated yet, Sunset retries: the rules of the RetentionPolicies in this namespace used up their evaluation time "+
-	"(beyond %s on one object or %s in a second: %s at once, then a tenth of the time that passes); simplify the expressions", freeTime, freeOfOne, mostDebt)
+var errNoTime = errors.New("not evaluated yet, Sunset retries")
 
 // evaluationBudget limits how long the rules of each namespace's RetentionPolicies are evaluated, so that every other evaluation waits
 // for at most one of them.
@@ -44,7 +43,7 @@ type evaluationBudget struct {
 	freeAll time.Duration            // free time that all namespaces used in this second
 	users   int                      // how many namespaces used free time in the second before
 
-	noTime map[time.Duration]error // what noTimeLeft has returned: very many facts share it
+	noTime map[time.Duration]error // what noTimeLeft has returned
 }
 
 // evaluate evaluates the rules on an object. If the object's namespace has no time left, the facts of that namespace's rules have an
@@ -85,19 +84,24 @@ func (a *evaluationBudget) evaluate(e *engine.Evaluator, q retention.RuleSet, s 
 	return row.EvaluateAgain(again), readsReferences
 }
 
-// noTimeLeft returns an errNoTime with the time that the rules of a namespace owe, rounded up.
+// noTimeLeft returns an errNoTime with the debt of a namespace, rounded down to mostDebt times a power of two: it is in the facts of very
+// many objects, and a status changes with it.
 func (a *evaluationBudget) noTimeLeft(debt time.Duration) error {
-	const unit = 100 * time.Millisecond
-	debt = (debt + unit - 1).Truncate(unit)
+	least := mostDebt
+	for 2*least <= debt {
+		least *= 2
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.noTime[debt] == nil {
-		if a.noTime == nil {
-			a.noTime = map[time.Duration]error{}
-		}
-		a.noTime[debt] = fmt.Errorf("%w; they have used %s of these %s", errNoTime, debt, mostDebt)
+	if a.noTime == nil {
+		a.noTime = map[time.Duration]error{}
 	}
-	return a.noTime[debt]
+	if a.noTime[least] == nil {
+		a.noTime[least] = fmt.Errorf("%w: the rules of the RetentionPolicies in this namespace used at least %s more than the evaluation time that is free "+
+			"(%s on one object and %s in a second); they may use %s more at once, and then a tenth of the time that passes; simplify the expressions",
+			errNoTime, least, freeTime, freeOfOne, mostDebt)
+	}
+	return a.noTime[least]
 }
 
 // left returns how long the rules of a namespace may take now.

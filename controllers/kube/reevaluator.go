@@ -34,18 +34,18 @@ type reevaluator struct {
 	budget  *evaluationBudget
 	pending pendingObjects
 
-	mu        lockorder.Mutex[lockorder.Reevaluator] // held during calls of the sink
-	sink      retention.Sink                         // nil before begin and after the end
-	endWatch  func()                                 // ends the watch, so that everything is listed again; nil without a watch
-	evaluator *engine.Evaluator
-	objects   map[types.NamespacedName]keptObject
-	lists     sets.Set[*evaluatedList] // lists that are being evaluated
+	mu         lockorder.Mutex[lockorder.Reevaluator] // held during calls of the sink
+	sink       retention.Sink                         // nil before begin and after the end
+	endWatch   func()                                 // ends the watch, so that everything is listed again; nil without a watch
+	evaluator  *engine.Evaluator
+	objects    map[types.NamespacedName]keptObject
+	evaluating sets.Set[*listEvaluation]
 }
 
 // begin sets the sink, and passes changed results to it until end is called.
 func (m *reevaluator) begin(ctx context.Context, sink retention.Sink, c *engine.Compiler) (end func()) {
 	m.mu.Lock()
-	m.sink, m.evaluator, m.objects, m.lists = sink, c.NewEvaluator(ctx), map[types.NamespacedName]keptObject{}, sets.New[*evaluatedList]()
+	m.sink, m.evaluator, m.objects, m.evaluating = sink, c.NewEvaluator(ctx), map[types.NamespacedName]keptObject{}, sets.New[*listEvaluation]()
 	m.mu.Unlock()
 	m.changes.join(m)
 	ctx, cancel := context.WithCancel(ctx)
@@ -103,7 +103,7 @@ func (m *reevaluator) reevaluateAll(ctx context.Context) {
 func (m *reevaluator) names() []types.NamespacedName {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for l := range m.lists {
+	for l := range m.evaluating {
 		l.allOutdated = true
 	}
 	names := make([]types.NamespacedName, 0, len(m.objects))

@@ -109,15 +109,15 @@ func (m *reevaluator) replace(list []*observation) error {
 	return nil
 }
 
-// evaluatedList says which objects of a list others have evaluated since, with newer references or as another version: all, or those
-// with these names.
-type evaluatedList struct {
+// listEvaluation is the evaluation of a list. Meanwhile, objects of the list can be evaluated for other reasons: because their references
+// or they themselves have changed. The results of the list for them may be outdated then.
+type listEvaluation struct {
 	outdated    sets.Set[types.NamespacedName]
 	allOutdated bool
 }
 
-// take returns the positions of the outdated objects of a list, and forgets them.
-func (l *evaluatedList) take(list []*observation) (outdated []int) {
+// takeOutdated returns the positions of the outdated objects of the list, and forgets them.
+func (l *listEvaluation) takeOutdated(list []*observation) (outdated []int) {
 	for i, o := range list {
 		if l.allOutdated || l.outdated.Has(nameOf(o.row)) {
 			outdated = append(outdated, i)
@@ -127,10 +127,12 @@ func (l *evaluatedList) take(list []*observation) (outdated []int) {
 	return outdated
 }
 
-// outdate notes that an object is evaluated outside of the lists that are being evaluated.
+// outdate notes that an object is evaluated for another reason than a list.
 func (m *reevaluator) outdate(name types.NamespacedName) {
-	for l := range m.lists {
-		l.outdated.Insert(name)
+	for l := range m.evaluating {
+		if !l.allOutdated {
+			l.outdated.Insert(name)
+		}
 	}
 }
 
@@ -141,14 +143,14 @@ const (
 )
 
 // evaluateList evaluates objects that were just read. The caller holds mu. evaluateList releases it after each object, so that others wait
-// for at most one evaluation, except for the last ones, which become outdated in the meantime.
+// for about one evaluation, except for the last ones.
 func (m *reevaluator) evaluateList(list []*observation) ([]*index.FactRow, map[types.NamespacedName]keptObject, error) {
-	l := &evaluatedList{allOutdated: true}
-	m.lists.Insert(l)
-	defer m.lists.Delete(l)
+	l := &listEvaluation{allOutdated: true}
+	m.evaluating.Insert(l)
+	defer m.evaluating.Delete(l)
 	rows, all := make([]*index.FactRow, len(list)), make(map[types.NamespacedName]keptObject, len(list))
 	for round := range evaluateRounds + 1 {
-		outdated := l.take(list)
+		outdated := l.takeOutdated(list)
 		isLast := round == evaluateRounds || len(outdated) <= evaluateLast
 		for _, i := range outdated {
 			row, kept, err := m.evaluateRead(list[i])

@@ -139,7 +139,7 @@ func (l *Reconciler) rescope(entries []*entry, before, snapshot *policy.Snapshot
 			e.previews.outdated, found = after(e.previews.outdated, l.Clock.Now()), true
 			continue
 		}
-		l.beginIn(&e.previews, namespaces, before)
+		l.beginIn(&e.previews, namespaces, before, entries)
 		if e.previews.scope != nil || !maps.EqualFunc(latest, namespaces, func(time.Time, sets.Empty) bool { return true }) {
 			latest = e.previews.scope.Wider(namespaces, l.Clock.Now())
 		}

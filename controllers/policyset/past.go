@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/engine"
@@ -38,7 +39,7 @@ func (l *Reconciler) compare(entries []*entry, before *policy.Snapshot) (changed
 			e.policy.Approval.AllChanges && gate.Namespaces == nil): // everything that it deletes waits, independently of the earlier snapshot
 			e.previews.before, e.previews.beforeIn, e.previews.blind = nil, nil, false
 		case e.previews.before == nil && !e.previews.blind && before != nil:
-			e.previews.before, changed = l.pastSnapshot(before), true
+			e.previews.before, changed = l.pastSnapshot(before, nil), true
 		}
 		e.previews.forgetEnded()
 		kept.Insert(e.previews.snapshots()...)
@@ -57,14 +58,39 @@ func (l *Reconciler) compare(entries []*entry, before *policy.Snapshot) (changed
 	return changed
 }
 
-// pastSnapshot returns the snapshot that was in force until now, or one that was replaced within pastEvery.
-func (l *Reconciler) pastSnapshot(before *policy.Snapshot) *policy.Snapshot {
+// pastSnapshot returns the snapshot that was in force until now, or one that was replaced within pastEvery. In a new one, the policies
+// of these entries that wait as a whole are as they were when they began to wait.
+func (l *Reconciler) pastSnapshot(before *policy.Snapshot, entries []*entry) *policy.Snapshot {
 	now := l.Clock.Now()
 	if n := len(l.past); n > 0 && now.Sub(l.past[n-1].until) < pastEvery {
 		return l.past[n-1].snapshot
 	}
-	l.past = append(l.past, past{before.Past(), l.programs, now})
+	programs, earlier := l.programs, earlierVersions(entries)
+	if len(earlier) > 0 {
+		programs = maps.Clone(programs)
+		for _, p := range l.past {
+			maps.Copy(programs, p.programs)
+		}
+	}
+	l.past = append(l.past, past{before.Past(earlier), programs, now})
 	return l.past[len(l.past)-1].snapshot
+}
+
+// earlierVersions returns the versions that policies had before the one that waits as a whole, by UID; nil for a policy that is new.
+func earlierVersions(entries []*entry) map[types.UID]*policy.Policy {
+	all := map[types.UID]*policy.Policy{}
+	for _, e := range entries {
+		if gate := e.gate(); e.previews.before == nil || gate == nil || gate.Namespaces != nil || gate.Rules != nil {
+			continue
+		}
+		all[e.policy.UID] = nil
+		for _, p := range e.previews.before.Policies() {
+			if p.UID == e.policy.UID {
+				all[p.UID] = p
+			}
+		}
+	}
+	return all
 }
 
 // remember makes a snapshot evaluate the rules of earlier ones too, and returns the programs of all.
@@ -84,20 +110,24 @@ func (l *Reconciler) remember(snapshot *policy.Snapshot, programs map[string]*en
 }
 
 // beginIn records what is in force in namespaces that begin to wait although a version or other namespaces wait already: what was in
-// force when these began to wait does not have the holds and rules of others that are newer.
-func (l *Reconciler) beginIn(v *previews, namespaces sets.Set[string], before *policy.Snapshot) {
+// force when these began to wait does not have the holds and rules of others that are newer. In a namespace that waits already, everything
+// that is due counts: one snapshot cannot represent what was in force before both changes.
+func (l *Reconciler) beginIn(v *previews, namespaces sets.Set[string], before *policy.Snapshot, entries []*entry) {
 	if v.before == nil {
 		return
 	}
 	began := maps.Clone(v.beforeIn)
 	for namespace := range namespaces {
-		if v.scope.Has(namespace) {
+		since, waits := v.scope[namespace]
+		if waits && l.Clock.Since(since) < pastEvery {
 			continue
 		}
 		if began == nil {
 			began = map[string]*policy.Snapshot{}
 		}
-		began[namespace] = l.pastSnapshot(before)
+		if began[namespace] = nil; !waits {
+			began[namespace] = l.pastSnapshot(before, entries)
+		}
 	}
 	v.beforeIn = began
 }

@@ -89,10 +89,34 @@ func TestNamespaceThatBeginsToWaitLaterIsComparedWithWhatWasInForceThen(t *testi
 	expect.Equal(t, "waiting after the count", free, l.waiting("team-c"))
 }
 
+// TestSecondChangeOfANamespaceThatWaits: what was in force before the first change does not have the hold, and what was in force before
+// the second has the first.
+func TestSecondChangeOfANamespaceThatWaits(t *testing.T) {
+	l := rescoped(t)
+	known := func() bool {
+		was, ok := l.named("p").Gate.BeforeIn["team-b"]
+		return !ok || was != nil
+	}
+	hold := func(value string) {
+		l.hold("team-b", value)
+		l.refresh()
+	}
+	hold("true")
+	hold("")
+	expect.Equal(t, "known what was in force before, at once", true, known())
+	l.later(time.Minute)
+	hold("true")
+	l.later(time.Minute)
+	hold("")
+	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
+	expect.Equal(t, "known what was in force before, later", false, known())
+}
+
 // TestHoldThatIsRemovedWhileAVersionWaits: what was in force before the version does not have the hold.
 func TestHoldThatIsRemovedWhileAVersionWaits(t *testing.T) {
 	l := withPolicy(t, spec("Enforce", "1h"))
 	l.counted("p")
+	first := l.named("p")
 	l.later(time.Minute)
 	l.become(spec("Enforce", "30m"))
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
@@ -103,6 +127,11 @@ func TestHoldThatIsRemovedWhileAVersionWaits(t *testing.T) {
 	}
 	expect.Equal(t, "held before and now", []bool{true, false}, l.held("team-a"))
 	expect.Equal(t, "held before and now, in another namespace", []bool{false, false}, l.held("team-b"))
+	was := l.named("p").Gate.BeforeIn["team-a"].Policies()[0]
+	expect.Equal(t, "version before", first.Hash, was.Hash)
+	if was.Gate != nil {
+		t.Errorf("the version before waits: %+v", was.Gate)
+	}
 	l.counted("p")
 	expect.Equal(t, "waiting once the version is counted", free, l.waiting("team-b"))
 	expect.Equal(t, "waiting where the hold was", waits, l.waiting("team-a"))

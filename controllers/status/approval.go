@@ -213,7 +213,7 @@ func (v *statusInput) uncounted(p *policy.Policy) (rules []string, ok bool) {
 		switch {
 		case r.Invalid():
 			rules = append(rules, r.ID.Rule)
-		case r.OnNodes() && v.nodes.reading():
+		case r.OnNodes() && v.nodes.reading(p):
 			return nil, false
 		case r.OnNodes():
 			if !v.nodes.counted(p) {

@@ -51,12 +51,12 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 	evaluated, referred, archiving := v.evaluated(s), v.referencesKnown(p), v.archiving(p)
 	ready := v.ready(p, s)
 	parts := []conditionState{evaluated, archiving, referred, watching, permitted, valid}
+	if watching.reason == "Listing" { // perhaps for a long time, because the rules have no evaluation time left
+		parts = []conditionState{archiving, referred, watching, evaluated, permitted, valid}
+	}
 	intended := []string{string(policy.IsLimited), policy.IsFrozen, policy.OutsideWindows}
 	if stopped := !slices.Contains(intended, enforcing.reason) && p.Mode != v1alpha1.Suspend; stopped {
 		parts = slices.Insert(parts, 1, enforcing)
-	}
-	if watching.reason == "Listing" { // perhaps for a long time, because the rules have no evaluation time left
-		parts = append(parts[1:len(parts)-2], evaluated, permitted, valid)
 	}
 	for _, part := range parts { // Ready shows the last one that is not True
 		if part.isObstacle() {

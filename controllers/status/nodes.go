@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
@@ -43,31 +44,32 @@ type nodesNow struct {
 	unread    *retention.SourceError
 	missing   map[types.UID]*policy.Policy
 	unwritten error
+	noStatus  sets.Set[types.UID] // policies whose status could not be read, which says how many images former nodes removed; they have no sum
 }
 
 // nodesNow sums up the reports of nodes.
 func (r *Reporter) nodesNow(ctx context.Context, snapshot *policy.Snapshot) nodesNow {
 	about := slices.DeleteFunc(slices.Clone(snapshot.Policies()), func(p *policy.Policy) bool { return !agentapi.OnNodes(p) })
-	n := nodesNow{missing: map[types.UID]*policy.Policy{}}
+	n := nodesNow{missing: map[types.UID]*policy.Policy{}, noStatus: sets.New[types.UID]()}
 	if len(about) == 0 {
 		return n
 	}
-	before, unread := map[types.UID]agentapi.Removed{}, []types.UID(nil)
+	before := map[types.UID]agentapi.Removed{}
 	for _, p := range about {
 		if r.NodeRules.Missing(p.UID) {
 			n.missing[p.UID] = p
 		}
 		switch rec, err := r.record(ctx, p); {
-		case err != nil: // the write of the status logs it, unless it succeeds
-			unread = append(unread, p.UID)
-			r.Changed()
+		case err != nil:
+			n.noStatus.Insert(p.UID)
+			r.Changed() // the next report reads it again
 		case rec != nil && rec.status.NodeImages != nil:
 			before[p.UID] = agentapi.Removed{All: rec.status.NodeImages.Removed, Rules: removedBy(p, rec.status)}
 		}
 	}
 	n.sums, n.read = r.Nodes.Sum(about, before, r.counted)
-	for _, uid := range unread {
-		delete(n.sums.Policies, uid) // its removed images would lack those of nodes that no longer exist
+	for uid := range n.noStatus {
+		delete(n.sums.Policies, uid)
 	}
 	for _, sum := range n.sums.Policies {
 		sum.Price(r.Prices)
@@ -134,8 +136,10 @@ func (n *nodesNow) about(p *policy.Policy) *agentapi.Sum {
 	return nil
 }
 
-// reading reports whether the reports are being read.
-func (n *nodesNow) reading() bool { return !n.read && n.unread == nil }
+// reading reports whether the reports about a policy, or its status, are being read.
+func (n *nodesNow) reading(p *policy.Policy) bool {
+	return !n.read && n.unread == nil || n.noStatus.Has(p.UID)
+}
 
 // counted reports whether every node has counted the current rules of a policy.
 func (n *nodesNow) counted(p *policy.Policy) bool {
@@ -149,6 +153,8 @@ func (n *nodesNow) watching(p *policy.Policy, well conditionState) conditionStat
 	switch {
 	case n.unread != nil:
 		return conditionState{no, n.unread.Reason, n.unread.Message}
+	case n.noStatus.Has(p.UID):
+		return conditionState{unknown, "Listing", "Sunset is reading the status of the policy, which has the images that former nodes removed"}
 	case sum == nil:
 		return conditionState{unknown, "Listing", "Sunset is reading the NodeImageReports"}
 	case n.missing[p.UID] != nil:

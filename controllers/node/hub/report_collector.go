@@ -59,7 +59,7 @@ func (c *ReportCollector) Unread() *retention.SourceError {
 }
 
 // Sum returns the sums of all reports. policies must be all policies with rules about images. It returns false until every
-// report has been read. before has the removed images in statuses: sums are not smaller.
+// report has been read. A policy has removed at least the images in before, which its status shows.
 func (c *ReportCollector) Sum(policies []*policy.Policy, before map[types.UID]agentapi.Removed, now time.Time) (agentapi.Sums, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -118,8 +118,8 @@ func (r runtime) Uses(context.Context) (cri.Uses, error) {
 	return cri.NewUses(), nil
 }
 
-func (r runtime) Remove(_ context.Context, id string, mayStill func() error) error {
-	if err := mayStill(); err != nil {
+func (r runtime) Remove(_ context.Context, id string, beforeWrite func() error) error {
+	if err := beforeWrite(); err != nil {
 		return err
 	}
 	r.m.mu.Lock()

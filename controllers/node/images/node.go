@@ -29,9 +29,9 @@ type Runtime interface {
 	Image(ctx context.Context, id string) (cri.Image, bool, error)
 	// Uses returns everything that uses an image. An incomplete result is an error.
 	Uses(ctx context.Context) (cri.Uses, error)
-	// Remove removes an image by its full ID. It calls mayStill when the request is about to be written: an error prevents the request, and
+	// Remove removes an image by its full ID. It calls beforeWrite when the request is about to be written: an error prevents the request, and
 	// Remove returns it. After any other error the image may be gone all the same.
-	Remove(ctx context.Context, id string, mayStill func() error) error
+	Remove(ctx context.Context, id string, beforeWrite func() error) error
 }
 
 // Cluster is the state of the node in the API server.

@@ -168,8 +168,8 @@ func (n *Node) upheld(ctx context.Context, w policy.DeletePermit, i *image) (err
 	return err
 }
 
-func (n *Node) remove(ctx context.Context, in *round, i *image, mayStill func() error) retention.Outcome {
-	err := in.remove(func() error { return n.Runtime.Remove(ctx, i.ID, mayStill) })
+func (n *Node) remove(ctx context.Context, in *round, i *image, beforeWrite func() error) retention.Outcome {
+	err := in.remove(func() error { return n.Runtime.Remove(ctx, i.ID, beforeWrite) })
 	if errors.Is(err, errLate) {
 		return retention.Outcome{Err: errLate, Unsent: true}
 	}

@@ -46,11 +46,13 @@ func (n *Node) remember(s sentRemoval) (earlier sentRemoval) {
 	return earlier
 }
 
-// restore records the earlier removal of an image again; a zero one is old enough to be forgotten.
+// restore records the earlier removal of an image again; zero for none.
 func (n *Node) restore(id string, earlier sentRemoval) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.sent[id] = earlier
+	if n.sent[id] = earlier; earlier.At.IsZero() {
+		delete(n.sent, id)
+	}
 }
 
 // late returns the removals without an answer whose images are no longer in a snapshot, each once. It forgets old removals.

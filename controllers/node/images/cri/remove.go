@@ -17,12 +17,12 @@ import (
 // It is not an error if the image does not exist. The runtime need not protect images: containerd removes images that are
 // pinned or used.
 //
-// mayStill, if not nil, is called when the request is about to be written, which may be seconds later if the runtime restarts. An error
+// beforeWrite, if not nil, is called when the request is about to be written, which may be seconds later if the runtime restarts. An error
 // prevents the request, and Remove returns it.
 //
 // After any other error it is unknown whether the image is gone; list the images again. If ctx ends, Remove returns, but the
 // removal continues until its own deadline or Close: a canceled removal can leave an image behind.
-func (r *Runtime) Remove(ctx context.Context, id string, mayStill func() error) error {
+func (r *Runtime) Remove(ctx context.Context, id string, beforeWrite func() error) error {
 	if !engine.IsImageID(id) {
 		return fmt.Errorf("remove image %q: %w", id, ErrNotFullID)
 	}
@@ -31,7 +31,7 @@ func (r *Runtime) Remove(ctx context.Context, id string, mayStill func() error) 
 	}
 	done := make(chan error, 1)
 	go func() {
-		check := &checkAtWrite{check: mayStill}
+		check := &checkAtWrite{check: beforeWrite}
 		_, err := ask(context.WithoutCancel(ctx), r, RemoveTimeout, "RemoveImage", r.images.RemoveImage,
 			&runtimeapi.RemoveImageRequest{Image: &runtimeapi.ImageSpec{Image: id}}, grpc.PerRPCCredentials(check))
 		done <- cmp.Or(check.failed, err)
@@ -48,8 +48,9 @@ func (r *Runtime) Remove(ctx context.Context, id string, mayStill func() error) 
 	return nil
 }
 
-// checkAtWrite checks whether a request may be sent. gRPC asks for credentials of a request when it is connected and about to write it,
-// also if it writes it again because the runtime has not read it.
+// checkAtWrite checks whether a request may be sent. gRPC asks for the credentials of a request when it is connected and about to write it,
+// also if it writes it again because the runtime has not read it. Afterwards the request waits only if the runtime limits concurrent
+// requests.
 type checkAtWrite struct {
 	check  func() error // nil for none
 	failed error

@@ -184,6 +184,21 @@ var changeTable = map[string]Mutant{
 		Old: "object.GetDeletionTimestamp() != nil || ",
 		New: "",
 	},
+	"a hold that is removed while a version waits is compared with the time before the hold": {
+		File: "controllers/policyset/past.go", Test: "./controllers/policyset TestHoldThatIsRemovedWhileAVersionWaits",
+		Old: "\tif v.before == nil {\n",
+		New: "\tif v.before == nil || len(v.scope) == 0 {\n",
+	},
+	"a version that waits is compared with itself where something else changes": {
+		File: "controllers/policyset/past.go", Test: "./controllers/policyset TestHoldThatIsRemovedWhileAVersionWaits",
+		Old: "earlierVersions(entries)",
+		New: "earlierVersions(entries[:0])",
+	},
+	"a second change of a namespace that waits is compared only with the time before the first": {
+		File: "controllers/policyset/past.go", Test: "./controllers/policyset TestSecondChangeOfANamespaceThatWaits",
+		Old: "if waits && l.Clock.Since(since) < pastEvery {",
+		New: "if waits {",
+	},
 	"an approval never expires": {
 		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestApprovalExpires",
 		Old: "a.listed.Has(v.UID) && !v.hasExpired(now)",

@@ -64,6 +64,11 @@ var imagesTable = map[string]Mutant{
 		Old: "if !preflight.Fresh(n.Clock.Now(), since) {",
 		New: "if !preflight.Fresh(since, since) {",
 	},
+	"images: a removal that was not sent makes an earlier one without an answer definite": {
+		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestRemovalsWithoutAnswerAreCountedLate",
+		Old: "\t\tn.restore(t.Name, earlier)\n",
+		New: "",
+	},
 	"images: a removal uses a snapshot of any age": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestPrepareReadsTheImageAgain",
 		Old: "took < 0 || took > readsAge",

@@ -197,7 +197,7 @@ var changeTable = map[string]Mutant{
 	"a second change of a namespace that waits is compared only with the time before the first": {
 		File: "controllers/policyset/past.go", Test: "./controllers/policyset TestSecondChangeOfANamespaceThatWaits",
 		Old: "if waits && l.Clock.Since(since) < pastEvery {",
-		New: "if waits {",
+		New: "if waits && !since.IsZero() {",
 	},
 	"an approval never expires": {
 		File: "controllers/policyset/approvals.go", Test: "./controllers/policyset TestApprovalExpires",

@@ -66,8 +66,8 @@ var imagesTable = map[string]Mutant{
 	},
 	"images: a removal that was not sent makes an earlier one without an answer definite": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestRemovalsWithoutAnswerAreCountedLate",
-		Old: "\t\tn.restore(t.Name, earlier)\n",
-		New: "",
+		Old: "n.restore(t.Name, earlier)",
+		New: "n.restore(t.Name, sent); _ = earlier",
 	},
 	"images: a removal uses a snapshot of any age": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestPrepareReadsTheImageAgain",

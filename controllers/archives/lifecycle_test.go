@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -205,6 +206,22 @@ func TestClockThatMayBeWrong(t *testing.T) {
 		expect.Equal(t, "deleted when the clock is right", []string{"one"}, h.names())
 		expect.Equal(t, "segments when the clock is right", []string{"30", "31", "01"}, h.left(archive.SegmentPrefix))
 	}, retaining(), func(h *harness) { h.skewed = errors.New("clock skew") })
+}
+
+// TestSegmentOfAWrongDayIsNotWritten: its records would be removed when that day has passed. The clock is right again the next day.
+func TestSegmentOfAWrongDayIsNotWritten(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.add(h.rule("p"), "one")
+		bubble.Pass(time.Minute)
+		day := time.Now().UTC().Format("02")
+		bubble.Pass(24 * time.Hour)
+		h.set(func() { h.skewed = nil })
+		bubble.Pass(10 * time.Minute)
+		expect.Equal(t, "deleted when the clock is right", []string{"one"}, h.names())
+		if left := h.left(archive.SegmentPrefix); slices.Contains(left, day) {
+			t.Errorf("segments of %v, although the clock was wrong on %s", left, day)
+		}
+	}, func(h *harness) { h.skewed = errors.New("clock skew") })
 }
 
 func TestIndexThatCannotBeWritten(t *testing.T) {

@@ -167,6 +167,11 @@ func TestStoreFails(t *testing.T) {
 				}
 			}, func(b *bucket) { b.refuse = nil }, "False Failed", "True Succeeded", "no space left on device",
 		},
+		"full: it has only parts": {
+			func(b *bucket) {
+				b.refuse = func(string, string) (error, bool) { return fmt.Errorf("no space left: %w", archive.ErrPart), false }
+			}, func(b *bucket) { b.refuse = nil }, "False Failed", "False Failed", "no space left",
+		},
 		"lies: it has other bytes": {
 			func(b *bucket) { b.lies = true }, func(b *bucket) { b.lies = false }, "True Succeeded", "False Failed", "not what was written",
 		},

@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/archives/store"
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/process/wake"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -149,7 +150,8 @@ func (w *worker) seal() (sealed archive.Segment, requests []*request, pause time
 
 // store writes a segment until the store has it, and then issues the receipts. If the store has something else, the objects are
 // recorded again. If it takes other objects but not this segment, they are recorded again in smaller segments. A segment
-// with a record that has waited longer than waitMost for the segment before is not written: its name has the day of its records.
+// with a record that has waited longer than waitMost for the segment before is not written: its name has the day of its records. If
+// the clock may have been wrong, so may be that day, and the objects are recorded again, too.
 func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*request) {
 	oldest := slices.MinFunc(requests, func(a, b *request) int { return a.began.Compare(b.began) })
 	if w.manager.Clock.Since(oldest.began) >= waitMost {
@@ -157,9 +159,20 @@ func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*
 		return
 	}
 	again := w.isRefusedAgain(requests)
+	maybeWrongDay := false
 	for attempt, pause := 1, firstBackoff; ; attempt, pause = attempt+1, min(2*pause, maxRetry) {
 		began := w.manager.Clock.Now()
-		err := w.storeOnce(ctx, sealed)
+		err := w.manager.mayRecord(ctx)
+		switch {
+		case err != nil:
+			maybeWrongDay = true
+		case maybeWrongDay:
+			w.wrote(nil) // the next segment shows whether it can be written
+			w.again(requests...)
+			return
+		default:
+			err = w.storeOnce(ctx, sealed)
+		}
 		if err == nil {
 			metrics.ArchiveWriteSeconds.Observe(w.manager.Clock.Since(began).Seconds())
 			break
@@ -168,14 +181,19 @@ func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*
 			return
 		}
 		log.FromContext(ctx).Error(err, "segment not written", "archive", w.name, "segment", sealed.Name, "records", len(requests))
+		isPart := errors.Is(err, archive.ErrPart)
 		switch {
 		case errors.Is(err, archive.ErrCorrupt):
 			w.failedToWrite(err)
 			w.discard(ctx, sealed.Name) // and the next probe lets the objects be read again
 			w.retry(err, requests...)
 			return
-		case (again || attempt >= attemptsMost) && w.takesOthers(ctx):
+		case (isPart || again || attempt >= attemptsMost) && w.takesOthers(ctx):
 			w.refused(err, again, requests)
+			return
+		case isPart:
+			w.note(func(p *store.Probe) { p.Write = err }) // the next probe lets the objects be recorded again, under another name
+			w.retry(err, requests...)
 			return
 		}
 		w.failedToWrite(err)
@@ -228,9 +246,6 @@ func (w *worker) refused(err error, again bool, requests []*request) {
 func (w *worker) storeOnce(ctx context.Context, sealed archive.Segment) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	if err := w.manager.mayRecord(ctx); err != nil {
-		return err
-	}
 	return w.Write(ctx, sealed.Name, sealed.Data)
 }
 

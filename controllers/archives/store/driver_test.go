@@ -28,6 +28,7 @@ type fake struct {
 	writeError  error                    // although the object may be stored
 	readError   error                    // after half of the bytes
 	deleteError error
+	deletions   int   // requests
 	hide        bool  // from listings
 	listed      error // of each list; nil for none
 }
@@ -141,6 +142,7 @@ func (w *fakeWriter) Close() error {
 func (f *fake) Delete(_ context.Context, key string, _ *driver.DeleteOptions) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.deletions++
 	if f.deleteError != nil {
 		return f.deleteError
 	}

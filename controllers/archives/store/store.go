@@ -75,21 +75,23 @@ func (s *Store) Write(ctx context.Context, name string, data []byte) error {
 	} else {
 		err = s.compare(ctx, name, data)
 	}
-	if err != nil && written != nil && !isExisting(written) {
-		if errors.Is(err, archive.ErrCorrupt) && gcerrors.Code(written) != gcerrors.PermissionDenied {
-			// A full disk leaves a part of the object. The name contains the digest of the whole, so readers would report it.
-			_ = s.Delete(ctx, name)
-		}
-		return fmt.Errorf("write object %q: %w", name, written)
+	if err == nil || written == nil || isExisting(written) {
+		return err
 	}
-	return err
+	failed := fmt.Errorf("write object %q: %w", name, written)
+	if errors.Is(err, archive.ErrCorrupt) && !errors.Is(err, archive.ErrNotFound) && gcerrors.Code(written) != gcerrors.PermissionDenied {
+		// A full disk leaves a part of the object. The name contains the digest of the whole, so readers would report it.
+		_ = s.Delete(ctx, name) // even after an error, the store may delete it later
+		return fmt.Errorf("%w: %w", failed, archive.ErrPart)
+	}
+	return failed
 }
 
 // compare reads an object and compares it with what was written.
 func (s *Store) compare(ctx context.Context, name string, data []byte) error {
 	r, err := s.Read(ctx, name)
 	if errors.Is(err, archive.ErrNotFound) {
-		return fmt.Errorf("object %q: %w: the store reported success for the write, and does not have the object; check the store", name, archive.ErrCorrupt)
+		return fmt.Errorf("object %q: %w: the store reported success for the write, and does not have the object; check the store: %w", name, archive.ErrCorrupt, archive.ErrNotFound)
 	}
 	if err != nil {
 		return fmt.Errorf("verify after the write: %w", err)

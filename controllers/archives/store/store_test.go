@@ -80,23 +80,31 @@ func TestWriteNeverReplaces(t *testing.T) {
 }
 
 // TestPartsAreDeleted: a full disk leaves the beginning of an object under its name. An object that is locked, or whose write is reported
-// as a success, stays for verification to report.
+// as a success, stays for verification to report. If nothing is there, Write sends no deletion: the store could carry it out later, after
+// the caller has written the object again.
 func TestPartsAreDeleted(t *testing.T) {
+	half := func(d []byte) []byte { return d[:len(d)/2] }
 	for name, test := range map[string]struct {
-		err     error
-		objects int
+		err       error
+		keep      func([]byte) []byte
+		objects   int
+		deletions int
 	}{
-		"the disk is full":    {syscall.ENOSPC, 0},
-		"the store is locked": {errLocked, 1},
-		"a success":           {nil, 1},
+		"the disk is full":    {syscall.ENOSPC, half, 0, 1},
+		"nothing was written": {syscall.ENOSPC, func([]byte) []byte { return nil }, 0, 0},
+		"the store is locked": {errLocked, half, 1, 0},
+		"a success":           {nil, half, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, bucket := newFake()
-			f.writeError, f.keep = test.err, func(d []byte) []byte { return d[:len(d)/2] }
-			if err := store.New(bucket).Write(t.Context(), "a", content); err == nil || test.err != nil && !errors.Is(err, test.err) {
+			f.writeError, f.keep = test.err, test.keep
+			err := store.New(bucket).Write(t.Context(), "a", content)
+			if err == nil || test.err != nil && !errors.Is(err, test.err) {
 				t.Errorf("error %v, want %v", err, test.err)
 			}
 			expect.Equal(t, "objects", test.objects, len(f.objects))
+			expect.Equal(t, "deletions", test.deletions, f.deletions)
+			expect.Equal(t, "must not be written again", test.deletions > 0, errors.Is(err, archive.ErrPart))
 		})
 	}
 }

@@ -76,13 +76,20 @@ func (c *cluster) Node() (*engine.Node, error) {
 	return &engine.Node{Name: c.node.Name, Labels: c.node.Labels, Filesystem: filesystem}, nil
 }
 
-// confirm reads the node from the API server, because a watch may lag behind. It reports whether its labels have changed.
+// confirm reads the node from the API server, because a watch may lag behind. It reports whether its labels have changed. If the
+// answer is older than what was known before the request, the API server was restored from a backup, and the answer counts.
 func (c *cluster) confirm(ctx context.Context) (relabelled bool, err error) {
+	c.mu.Lock()
+	before := c.node
+	c.mu.Unlock()
 	node := &corev1.Node{}
 	if err := c.live.Get(ctx, client.ObjectKey{Name: c.name}, node); err != nil {
 		return false, fmt.Errorf("read the node: %w", err)
 	}
 	_, _ = withoutStatus(node)
+	if before != nil && isOlder(node, before) {
+		c.set(nil)
+	}
 	return c.set(node), nil
 }
 

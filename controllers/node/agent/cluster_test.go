@@ -100,6 +100,22 @@ func TestNodeAsRulesSeeIt(t *testing.T) {
 	}
 }
 
+// TestNodeAfterARestoreOfEtcd: what the agent knew of its node is newer than what exists.
+func TestNodeAfterARestoreOfEtcd(t *testing.T) {
+	h := newHost(t, clocktesting.NewFakeClock(fixture.Now))
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, Labels: map[string]string{"pool": "serve"}}}
+	h.forget(node.DeepCopy())
+	expect.NoError(t, h.server.Create(t.Context(), node))
+	later := node.DeepCopy()
+	later.ResourceVersion, later.Labels = "99", map[string]string{"pool": "build"}
+	h.cluster.set(later)
+	relabelled, err := h.cluster.confirm(t.Context())
+	labels, _ := h.cluster.labels()
+	if err != nil || !relabelled || labels["pool"] != "serve" {
+		t.Errorf("labels %v, changed %v, %v", labels, relabelled, err)
+	}
+}
+
 // TestLabelsOfTheNodeAreConfirmed: the labels of the node decide which policies apply to it, and a watch may lag behind.
 // Before the agent removes an image it reads them again, like the rules and the policies.
 func TestLabelsOfTheNodeAreConfirmed(t *testing.T) {

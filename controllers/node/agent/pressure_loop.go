@@ -137,10 +137,11 @@ func (k *pressureLoop) memoKey(snapshot *policy.Snapshot) memoKey {
 
 // press measures the disk usage and applies the result to the rules. It reports whether to measure again soon.
 func (k *pressureLoop) press(snapshot *policy.Snapshot, t *policy.Stats, supposed *estimates, usage v1alpha1.NodeImageFilesystem) (pressed bool) {
-	count := func(id policy.RuleID) counted {
-		of := counted{estimate: supposed.rules[id]}
-		if tally := t.Policies[id.Policy]; tally != nil && tally.Rules[id.Rule] != nil {
-			rule := tally.Rules[id.Rule]
+	unconfirmed, at := k.rules.ConfirmError() != nil, k.clock.Now()
+	count := func(r *policy.Rule) counted {
+		of := counted{estimate: supposed.rules[r.ID], waits: unconfirmed || r.Deferral(at) != nil}
+		if tally := t.Policies[r.ID.Policy]; tally != nil && tally.Rules[r.ID.Rule] != nil {
+			rule := tally.Rules[r.ID.Rule]
 			of.eligible, of.due = int(rule.Eligible), int(rule.Due.Now)
 		}
 		return of

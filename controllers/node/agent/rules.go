@@ -67,7 +67,10 @@ const (
 	rulesTimeout = 3 * time.Second
 )
 
-var errNoRules = errors.New("the agent has not read NodeImageRules yet")
+var (
+	errNoRules = errors.New("the agent has not read NodeImageRules yet")
+	errRewound = errors.New("the resourceVersions of the API server went back, for example after a restore of etcd; the agent reads the rules again")
+)
 
 // Check implements preflight.Live. It reads the rules and compares them with the current policies, unless it has done so within
 // the last second. After a failure it retries after unconfirmedAge.
@@ -124,8 +127,15 @@ func (r *rules) confirm(ctx context.Context) (since time.Time, err error) {
 	case err != nil:
 		return since, fmt.Errorf("read NodeImageRules: %w", err)
 	}
+	rewound := object != nil && isOlder(object, &r.version) // no watch event can be newer than this answer, which came later
+	if rewound {
+		r.version = metav1.ObjectMeta{}
+	}
 	if err := r.take(ctx, object); err != nil {
 		return since, err
+	}
+	if rewound {
+		return since, errRewound
 	}
 	if object == nil {
 		return since, nil

@@ -136,6 +136,24 @@ func TestRulesThatAnAnswerLackedComeBack(t *testing.T) {
 	}
 }
 
+// TestRulesAfterARestoreOfEtcd: the agent has rules of the time after the backup. Their policy has been edited since, and has the same
+// generation again.
+func TestRulesAfterARestoreOfEtcd(t *testing.T) {
+	w := newFakeRules(t)
+	w.policy()
+	later := &v1alpha1.NodeImageRules{}
+	expect.NoError(t, w.Get(t.Context(), client.ObjectKey{Name: v1alpha1.NodeImageRulesName}, later))
+	later.ResourceVersion, later.Policies[0].Spec.Rules[0].TTL = "99", "1h"
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(later)
+	expect.NoError(t, err)
+	w.Use(t.Context(), &unstructured.Unstructured{Object: object})
+	w.want("went back")
+	w.time.Step(unconfirmedAge)
+	w.want("")
+	expect.Equal(t, "version of the rules in force", "1", w.version.ResourceVersion)
+	expect.Equal(t, "policies put in force", 2, w.published)
+}
+
 func TestRulesAreConfirmed(t *testing.T) {
 	w := newFakeRules(t)
 	w.policy()

@@ -71,13 +71,14 @@ const (
 type counted struct {
 	eligible, due int
 	estimate      *estimate // for a rule that deletes nothing; nil for any other
+	waits         bool      // nothing may be removed now, so that a usage that stays high says nothing
 }
 
 // measure takes the disk usage and the counts of each rule. When the usage reaches the high threshold of a rule, a few images
 // fewer may stay than exist. While the low threshold is not reached, the number falls again with each measurement that finds no
-// due images. For a rule that deletes nothing the number is an estimate. measure reports whether anything changes, and whether
+// due images, unless none may be removed. For a rule that deletes nothing the number is an estimate. measure reports whether anything changes, and whether
 // removals are in progress.
-func (s *space) measure(rules []*policy.Rule, usage v1alpha1.NodeImageFilesystem, count func(policy.RuleID) counted) (changed, going bool) {
+func (s *space) measure(rules []*policy.Rule, usage v1alpha1.NodeImageFilesystem, count func(*policy.Rule) counted) (changed, going bool) {
 	next := map[policy.RuleID]room{}
 	for _, r := range rules {
 		used := int(usage.UsedPercent)
@@ -85,13 +86,15 @@ func (s *space) measure(rules []*policy.Rule, usage v1alpha1.NodeImageFilesystem
 		if !r.Images.HasThresholds || used <= r.Images.Low || !pressed && used < r.Images.High {
 			continue
 		}
-		of := count(r.ID)
+		of := count(r)
 		var now room
 		switch {
 		case of.estimate != nil:
 			now = room{places: of.estimate.places(usage.CapacityBytes / 100 * int64(used-r.Images.Low)), estimated: true}
 		case !pressed, before.estimated, before.key != r.Key:
 			now = room{places: of.eligible}.after(of.eligible, of.due)
+		case of.waits:
+			now = before
 		default:
 			now = before.after(of.eligible, of.due)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func thresholds(high, low int) *policy.Rule {
@@ -45,7 +46,7 @@ func TestSpace(t *testing.T) {
 			s := space{}
 			for i, step := range steps {
 				changed, _ := s.measure([]*policy.Rule{rule}, v1alpha1.NodeImageFilesystem{UsedPercent: step.used},
-					func(policy.RuleID) counted { return counted{eligible: step.eligible, due: step.due} })
+					func(*policy.Rule) counted { return counted{eligible: step.eligible, due: step.due} })
 				room := s.room[rule.ID].places
 				if !s.pressed(rule.ID) {
 					room = -1
@@ -56,6 +57,19 @@ func TestSpace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestClosedWindowMakesNoMoreImagesDue: outside of its windows a rule removes nothing, so the usage stays high. At the opening, it removes a
+// few images between two measurements as usual.
+func TestClosedWindowMakesNoMoreImagesDue(t *testing.T) {
+	rule := thresholds(85, 80)
+	s := space{}
+	measure := func(waits bool) int {
+		s.measure([]*policy.Rule{rule}, v1alpha1.NodeImageFilesystem{UsedPercent: 90}, func(*policy.Rule) counted { return counted{eligible: 100, waits: waits} })
+		return s.room[rule.ID].places
+	}
+	expect.Equal(t, "room when the window is closed", []int{97, 97, 97}, []int{measure(true), measure(true), measure(true)})
+	expect.Equal(t, "room when it is open", []int{94, 91}, []int{measure(false), measure(false)})
 }
 
 func TestRulesAreBoundByTheSpace(t *testing.T) {
@@ -91,7 +105,7 @@ func TestRoomIsForTheRuleThatWasMeasured(t *testing.T) {
 			if got := s.bound([]*policy.Policy{{Name: "p", Rules: []*policy.Rule{rule}}})[0].Rules[0].Capacity; got != test.want {
 				t.Errorf("%+v, want %+v", got, test.want)
 			}
-			s.measure([]*policy.Rule{rule}, v1alpha1.NodeImageFilesystem{UsedPercent: 90}, func(policy.RuleID) counted { return counted{eligible: 100} })
+			s.measure([]*policy.Rule{rule}, v1alpha1.NodeImageFilesystem{UsedPercent: 90}, func(*policy.Rule) counted { return counted{eligible: 100} })
 			if got, want := s.room[rule.ID].places, map[string]int{"k": 4, "l": 97}[test.key]; got != want {
 				t.Errorf("after another measurement: %d, want %d", got, want)
 			}

@@ -39,9 +39,13 @@ func (c *Cluster) Create(ctx context.Context, kind Kind, object map[string]any, 
 	return created.Object, nil
 }
 
-// SetStatus writes the subresource status of an object, if its kind has one.
+// SetStatus writes the subresource status of an object, if its kind has one. The error is a conflict if the object has another version.
 func (c *Cluster) SetStatus(ctx context.Context, kind Kind, o *unstructured.Unstructured, status map[string]any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.GetUID()}, "status": status})
+	known := map[string]any{"uid": o.GetUID()}
+	if version := o.GetResourceVersion(); version != "" {
+		known["resourceVersion"] = version
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": known, "status": status})
 	if err != nil {
 		return err
 	}

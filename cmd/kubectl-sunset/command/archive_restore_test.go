@@ -236,6 +236,34 @@ func TestArchiveRestoreStatus(t *testing.T) {
 	expect.Equal(t, "status that was written", "", patched)
 }
 
+// TestArchiveRestoreKeepsTheStatusOfAController that has written it since the object was created.
+func TestArchiveRestoreKeepsTheStatusOfAController(t *testing.T) {
+	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
+		{object: `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","uid":"u1","resourceVersion":"5"},"status":{"ready":1}}`},
+	}))
+	s.serve("example.com", "widgets", "Widget")
+	const widgets, widget = "/apis/example.com/v1/widgets", "/apis/example.com/v1/widgets/w"
+	s.proxied = map[string]http.HandlerFunc{
+		widget + "/status": func(w http.ResponseWriter, r *http.Request) {
+			sent, _ := io.ReadAll(r.Body)
+			expect.Equal(t, "sent", `{"metadata":{"resourceVersion":"7","uid":"u-new"},"status":{"ready":1}}`, string(sent))
+			live := s.object(t, widget)
+			live.Object["status"] = map[string]any{"ready": int64(0)}
+			text, err := live.MarshalJSON()
+			expect.NoError(t, err)
+			s.store(widget, string(text))
+			fail(w, http.StatusConflict, "Conflict")
+		},
+		widgets: func(w http.ResponseWriter, r *http.Request) {
+			sent, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(strings.NewReader(strings.NewReplacer(`,"status":{"ready":1}`, "", `"metadata":{`, `"metadata":{"uid":"u-new","resourceVersion":"7",`).Replace(string(sent))))
+			w.Header().Set("Content-Type", "application/json")
+			s.create(w, r)
+		},
+	}
+	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitOK, "Widget.example.com/w restored\n", "  its status is not that of the record: ")
+}
+
 // TestArchiveRestoreDefinition: a CustomResourceDefinition is restored together with objects of its kind. A dry run shows both, although the
 // API server cannot check the objects yet.
 func TestArchiveRestoreDefinition(t *testing.T) {

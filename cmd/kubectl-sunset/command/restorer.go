@@ -125,12 +125,19 @@ func (r *restorer) create(ctx context.Context, c *cluster.Cluster, s *restore.St
 	case !r.yes:
 		return answer.GetUID(), nil
 	}
+	if err := s.Confirm(answer); err != nil { // a webhook can answer otherwise than to the check
+		s.Failed = true
+		s.Notes = append(s.Notes, fmt.Sprintf("it was created, but may run again: %v", err))
+	}
 	s.Object = answer
 	r.setStatus(ctx, c, s, answer)
 	return answer.GetUID(), nil
 }
 
-// setStatus writes the status of an object that was created.
+// otherStatus is a note about an object that was created.
+const otherStatus = "its status is not that of the record: a controller has changed it, or the earlier restore could not write it"
+
+// setStatus writes the status of an object that was created, unless a controller writes one first.
 func (r *restorer) setStatus(ctx context.Context, c *cluster.Cluster, s *restore.Step, object *unstructured.Unstructured) {
 	if s.Status == nil {
 		return
@@ -138,6 +145,18 @@ func (r *restorer) setStatus(ctx context.Context, c *cluster.Cluster, s *restore
 	kind, err := c.Serving(object.GroupVersionKind())
 	if err == nil {
 		err = c.SetStatus(ctx, kind, object, s.Status)
+	}
+	for tries := 0; apierrors.IsConflict(err) && tries < 5; tries++ {
+		live, failed := c.Live(ctx, s.Name)
+		switch {
+		case failed != nil:
+			err = failed
+		case live.Object["status"] != nil:
+			s.Notes = append(s.Notes, otherStatus)
+			return
+		default:
+			err = c.SetStatus(ctx, kind, live, s.Status)
+		}
 	}
 	if err != nil {
 		s.Failed = true
@@ -164,7 +183,7 @@ func (r *restorer) existing(ctx context.Context, c *cluster.Cluster, s *restore.
 	switch {
 	case s.Status == nil || equality.Semantic.DeepEqual(status, any(s.Status)):
 	case status != nil:
-		s.Notes = append(s.Notes, "its status is not that of the record: a controller has changed it, or the earlier restore could not write it")
+		s.Notes = append(s.Notes, otherStatus)
 	case r.yes:
 		r.setStatus(ctx, c, s, live)
 	default:

@@ -225,7 +225,7 @@ var (
 	endFields  = []string{"complet", "finish", "endtime", "endedat", "endtimestamp"} // parts of names of fields that have a time, or are true
 	phasePaths = []string{"status.phase", "status.state", "status.state.phase", "status.stage", "status.jobStatus.state"}
 	endPhases  = []string{"completed", "complete", "succeeded", "successful", "failed", "partiallyfailed", "failedvalidation", "error", "inconclusive", "finished", "done",
-		"terminated", "aborted", "cancelled", "canceled", "stopped", "killed", "timedout", "processed", "errored", "expired"}
+		"terminated", "aborted", "cancelled", "canceled", "stopped", "killed", "timedout", "timeout", "processed", "errored", "expired", "success"}
 	endConditions = []string{"completed", "complete", "succeeded", "failed", "finished"}
 )
 
@@ -243,7 +243,7 @@ func (r *Record) finishedBy() string {
 	}
 	for _, path := range phasePaths {
 		phase, _, _ := unstructured.NestedString(object, strings.Split(path, ".")...)
-		if slices.Contains(endPhases, strings.ToLower(phase)) {
+		if slices.Contains(endPhases, strings.TrimPrefix(strings.ToLower(phase), "state_")) {
 			return path + " " + phase
 		}
 	}

@@ -330,6 +330,8 @@ func TestPlanFinished(t *testing.T) {
 		`{jobStatus: {state: CANCELED}}`:          "status.jobStatus.state CANCELED", // FlinkDeployment
 		`{jobStatus: {state: RUNNING}}`:           "",
 		`{state: TimedOut}`:                       "status.state TimedOut",
+		`{state: STATE_SUCCESS}`:                  "status.state STATE_SUCCESS", // Workflow of Tinkerbell
+		`{state: STATE_RUNNING}`:                  "",
 		`{completedAt: "2026-01-01T00:00:00Z"}`:   "status.completedAt",
 		`{finishTime: "2026-01-01T00:00:00Z"}`:    "status.finishTime",
 		`{endedAt: "2026-01-01T00:00:00Z"}`:       "status.endedAt",

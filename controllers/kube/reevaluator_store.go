@@ -109,8 +109,8 @@ func (m *reevaluator) replace(list []*observation) error {
 	return nil
 }
 
-// listEvaluation is the evaluation of a list. Meanwhile, objects of the list can be evaluated for other reasons: because their references
-// or they themselves have changed. The results of the list for them may be outdated then.
+// listEvaluation is the evaluation of a list. In the middle of it, objects of the list can be evaluated for other reasons: because their
+// references or they themselves have changed. The results of the list for them may be outdated then.
 type listEvaluation struct {
 	outdated    sets.Set[types.NamespacedName]
 	allOutdated bool

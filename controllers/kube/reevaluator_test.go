@@ -186,7 +186,7 @@ func TestReferencesThatChangeDuringAList(t *testing.T) {
 	})
 }
 
-// TestListDelaysNoDeletion: while the objects of a list are evaluated, one that is about to be deleted is evaluated too.
+// TestListDelaysNoDeletion: Sunset evaluates an object that it is about to delete in the middle of a list.
 func TestListDelaysNoDeletion(t *testing.T) {
 	inUse(t, []string{slowlyUnused()}, func(u *referred) {
 		for i := range 1000 {

@@ -109,9 +109,9 @@ func (l *Reconciler) remember(snapshot *policy.Snapshot, programs map[string]*en
 	return all
 }
 
-// beginIn records what is in force in namespaces that begin to wait although a version or other namespaces wait already: what was in
-// force when these began to wait does not have the holds and rules of others that are newer. In a namespace that waits already, everything
-// that is due counts: one snapshot cannot represent what was in force before both changes.
+// beginIn records what is in force in namespaces that begin to wait although a version or other namespaces wait already. The snapshot
+// of when these began to wait does not have newer holds and rules of others. In a namespace that waits already, everything that is due counts:
+// one snapshot cannot represent what was in force before both changes.
 func (l *Reconciler) beginIn(v *previews, namespaces sets.Set[string], before *policy.Snapshot, entries []*entry) {
 	if v.before == nil {
 		return

@@ -64,5 +64,5 @@ func (c *checkAtWrite) GetRequestMetadata(context.Context, ...string) (map[strin
 	return nil, c.failed
 }
 
-// RequireTransportSecurity implements credentials.PerRPCCredentials. There are no credentials.
+// RequireTransportSecurity implements credentials.PerRPCCredentials. The metadata is empty.
 func (*checkAtWrite) RequireTransportSecurity() bool { return false }

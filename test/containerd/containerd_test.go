@@ -190,21 +190,21 @@ func removing(w env) {
 	w.imported(two, stays)
 	ctx, r := w.Context(), w.Runtime()
 	for _, id := range []string{two.Tags[0], two.RepoDigest(), two.ID()[:len("sha256:")+12], ""} {
-		if err := r.Remove(ctx, id); cri.Code(err) != "NotFullID" {
+		if err := r.Remove(ctx, id, nil); cri.Code(err) != "NotFullID" {
 			w.Errorf("removing %q: %v", id, err)
 		}
 	}
 	if i, _ := w.image(two.ID()); len(i.Tags) != 2 {
 		w.Errorf("tags before: %v", i.Tags)
 	}
-	w.no(r.Remove(ctx, two.ID()))
+	w.no(r.Remove(ctx, two.ID(), nil))
 	if _, ok := w.image(two.ID()); ok {
 		w.Error("image with two tags still exists")
 	}
 	if _, ok := w.image(stays.ID()); !ok {
 		w.Error("another image was removed")
 	}
-	w.no(r.Remove(ctx, two.ID())) // which no longer exists
+	w.no(r.Remove(ctx, two.ID(), nil)) // which no longer exists
 }
 
 func pinned(w env) {

@@ -145,6 +145,8 @@ var others = map[string]string{
 	"agent.conditionCause.err":            "made for each report",
 	"images.singleflight.err":             "one snapshot, which is taken again",
 	"images.prepared.lost":                "one removal, which is prepared again",
+	"cri.checkAtWrite.failed":             "one request",
+	"kube.evaluationBudget.noTime":        "errors to share, made when needed",
 	"ledgers.Manager.failed":              "ends the process",
 	"policyset.Reconciler.failed":         "ends the process",
 	"extract.Refused.Err":                 "about a declaration, made again with each edit",

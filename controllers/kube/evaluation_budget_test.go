@@ -68,7 +68,7 @@ func TestFactsAreThoseOfTheirRules(t *testing.T) {
 			t.Errorf("rule %d: %v", 1+i, f.Err)
 		}
 	}
-	if err := fmt.Sprint(facts[3].Err); !strings.Contains(err, "used at least 2s more") {
+	if err := fmt.Sprint(facts[3].Err); !strings.Contains(err, "used at least 1s more") {
 		t.Errorf("error without the time that was used: %s", err)
 	}
 }

@@ -37,7 +37,7 @@ var kubeTable = map[string]Mutant{
 	"a list ignores that references have changed since it was evaluated": {
 		File: "controllers/kube/reevaluator_store.go", Test: "./controllers/kube TestReferencesThatChangeDuringAList",
 		Old: "l.allOutdated || l.outdated.Has(nameOf(o.row))",
-		New: "l.allOutdated",
+		New: "l.allOutdated || o == nil",
 	},
 	"memory: deleting an object also removes a new object with the same name": {
 		File: "controllers/kube/reevaluator_store.go", Test: "./controllers/kube TestDeletionThatComesLateLeavesTheNamesake",

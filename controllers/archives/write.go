@@ -167,7 +167,7 @@ func (w *worker) store(ctx context.Context, sealed archive.Segment, requests []*
 		case err != nil:
 			maybeWrongDay = true
 		case maybeWrongDay:
-			w.wrote(nil) // the next segment shows whether it can be written
+			w.note(func(p *store.Probe) { p.Write, w.retrying = nil, false }) // the next segment shows whether it can be written
 			w.again(requests...)
 			return
 		default:

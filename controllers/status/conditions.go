@@ -50,14 +50,16 @@ func (v *statusInput) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicySt
 	valid, watching, enforcing, permitted := v.valid(p), v.watching(p), v.enforcing(p, s), v.permitted(p)
 	evaluated, referred, archiving := v.evaluated(s), v.referencesKnown(p), v.archiving(p)
 	ready := v.ready(p, s)
-	parts := []conditionState{evaluated, archiving, referred, watching, permitted, valid}
-	if watching.reason == "Listing" { // perhaps for a long time, because the rules have no evaluation time left
-		parts = []conditionState{archiving, referred, watching, evaluated, permitted, valid}
-	}
+	parts := []conditionState{archiving, referred, watching, permitted, valid}
 	intended := []string{string(policy.IsLimited), policy.IsFrozen, policy.OutsideWindows}
 	if stopped := !slices.Contains(intended, enforcing.reason) && p.Mode != v1alpha1.Suspend; stopped {
-		parts = slices.Insert(parts, 1, enforcing)
+		parts = slices.Insert(parts, 0, enforcing)
 	}
+	first := 0
+	if watching.reason == "Listing" { // perhaps for a long time, because the rules have no evaluation time left
+		first = slices.Index(parts, watching) + 1
+	}
+	parts = slices.Insert(parts, first, evaluated)
 	for _, part := range parts { // Ready shows the last one that is not True
 		if part.isObstacle() {
 			ready = part

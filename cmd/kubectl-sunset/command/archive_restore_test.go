@@ -197,6 +197,17 @@ func TestArchiveRestoreResults(t *testing.T) {
 	wants(t, s.run(t, "", "archive", "restore", "-A", "--cel", `record.result == "absent"`), command.ExitFindings, "1 record left out")
 }
 
+// createWidget creates a Widget without its status, and with these fields of its metadata.
+func (s *apiServer) createWidget(metadata string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		sent, _ := io.ReadAll(r.Body)
+		created := strings.NewReplacer(`,"status":{"ready":1}`, "", `"metadata":{`, `"metadata":{`+metadata+",").Replace(string(sent))
+		r.Body = io.NopCloser(strings.NewReader(created))
+		w.Header().Set("Content-Type", "application/json")
+		s.create(w, r)
+	}
+}
+
 // TestArchiveRestoreStatus: the exit code is 1 if the status of an object was not written, and the same command writes it later.
 func TestArchiveRestoreStatus(t *testing.T) {
 	s := newArchiveServer(t, newArchivedOf(t, []archivedObject{
@@ -206,12 +217,7 @@ func TestArchiveRestoreStatus(t *testing.T) {
 	const widgets, widget = "/apis/example.com/v1/widgets", "/apis/example.com/v1/widgets/w"
 	s.proxied = map[string]http.HandlerFunc{
 		widget + "/status": func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") },
-		widgets: func(w http.ResponseWriter, r *http.Request) {
-			sent, _ := io.ReadAll(r.Body)
-			r.Body = io.NopCloser(strings.NewReader(strings.NewReplacer(`,"status":{"ready":1}`, "", `"metadata":{`, `"metadata":{"uid":"u-new",`).Replace(string(sent))))
-			w.Header().Set("Content-Type", "application/json")
-			s.create(w, r)
-		},
+		widgets:            s.createWidget(`"uid":"u-new"`),
 	}
 	wants(t, s.run(t, "", "archive", "restore", "-A"), command.ExitOK, "Widget.example.com/w would be restored")
 	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitFindings, "Widget.example.com/w restored\n", "  its status was not written: ")
@@ -254,12 +260,7 @@ func TestArchiveRestoreKeepsTheStatusOfAController(t *testing.T) {
 			s.store(widget, string(text))
 			fail(w, http.StatusConflict, "Conflict")
 		},
-		widgets: func(w http.ResponseWriter, r *http.Request) {
-			sent, _ := io.ReadAll(r.Body)
-			r.Body = io.NopCloser(strings.NewReader(strings.NewReplacer(`,"status":{"ready":1}`, "", `"metadata":{`, `"metadata":{"uid":"u-new","resourceVersion":"7",`).Replace(string(sent))))
-			w.Header().Set("Content-Type", "application/json")
-			s.create(w, r)
-		},
+		widgets: s.createWidget(`"uid":"u-new","resourceVersion":"7"`),
 	}
 	wants(t, s.run(t, "", "archive", "restore", "-A", "--yes"), command.ExitOK, "Widget.example.com/w restored\n", "  its status is not that of the record: ")
 }

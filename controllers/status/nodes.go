@@ -167,11 +167,19 @@ func (n *nodesNow) watching(p *policy.Policy, well conditionState) conditionStat
 	case waits && !n.sums.Settled():
 		return conditionState{unknown, "Counting", fmt.Sprintf("%d nodes report, %d of them for the first time; Sunset waits in case more nodes follow", n.sums.Nodes, n.sums.New)}
 	case sum.Status.Nodes == 0 || waits && sum.Behind > 0:
-		return conditionState{unknown, "Counting", fmt.Sprintf("%d of %d nodes have counted this version of the policy", sum.Status.Nodes, n.sums.Nodes)}
+		return conditionState{unknown, "Counting", fmt.Sprintf("%d of %d nodes have counted this version of the policy%s", sum.Status.Nodes, n.sums.Nodes, nextBehind(sum))}
 	case sum.Status.StaleNodes > 0:
 		well.message = fmt.Sprintf("%s; %d of %d nodes do not report about this version of the policy", well.message, sum.Status.StaleNodes, n.sums.Nodes+n.sums.Stale)
 	}
 	return well
+}
+
+// nextBehind names a node that has not counted the current version of a policy.
+func nextBehind(sum *agentapi.Sum) string {
+	if sum.BehindNode == "" {
+		return ""
+	}
+	return fmt.Sprintf("; node %s has not", sum.BehindNode)
 }
 
 // delays returns what keeps nodes from removing images of an enforced policy, one Delay for each reason.

@@ -20,6 +20,7 @@ type report struct {
 	created, observed time.Time
 	obstacle          Obstacle
 	since             time.Time // when the obstacle began
+	blind             bool      // the obstacle prevents the node from counting its images
 	policies          []entry
 }
 
@@ -80,6 +81,7 @@ func keep(r *v1alpha1.NodeImageReport) *report {
 	if obstacles := obstacles(r.Conditions); len(obstacles) > 0 {
 		first := obstacles[0]
 		kept.obstacle, kept.since = Obstacle{Reason: once(first.Reason), Message: once(first.Message)}, first.LastTransitionTime.Time
+		kept.blind = first.Type == v1alpha1.ConditionRuntimeReachable || first.Type == v1alpha1.ConditionPodsKnown
 	}
 	seen := make(sets.Set[types.UID], len(r.Policies))
 	for i := range r.Policies {

@@ -38,7 +38,10 @@ type Sum struct {
 	// Stats counts images like PolicyStats counts objects. Pending counts the images of rules that wait for approval.
 	Stats   policy.PolicyStats
 	Removed map[string]int64 // images, by rule
-	Behind  int64            // nodes that report about another version of the policy
+	// Behind is the number of nodes that report about another version of the policy, and BehindNode the first of them by name.
+	// A node does not count if it has been unable to read its images or Pods for StaleAfter.
+	Behind     int64
+	BehindNode string
 }
 
 // Sum sums the reports about the current version of these policies, which are all policies with rules about images.
@@ -56,8 +59,9 @@ func (r *Reports) Sum(policies []*policy.Policy, now time.Time) Sums {
 	}
 	for name, n := range r.nodes {
 		fresh := s.addNode(name, n, now)
+		blind := n.blind && now.Sub(n.since) > StaleAfter
 		for _, p := range policies {
-			s.Policies[p.UID].add(name, p, n.entry(p.UID), fresh)
+			s.Policies[p.UID].add(name, p, n.entry(p.UID), fresh, blind)
 		}
 	}
 	for _, p := range policies {
@@ -84,6 +88,9 @@ func (s *Sums) addNode(name string, n *report, now time.Time) bool {
 		s.Changes = policy.Soonest(s.Changes, n.since.Add(obstacleAfter))
 	default:
 		s.addObstacle(name, n.obstacle)
+		if until := n.since.Add(StaleAfter + 1); n.blind && now.Before(until) {
+			s.Changes = policy.Soonest(s.Changes, until)
+		}
 	}
 	return true
 }
@@ -136,7 +143,7 @@ func (r *Reports) begin(p *policy.Policy) *Sum {
 }
 
 // add counts one node's entry of a policy. If the report is stale or about another version, only the removed images count.
-func (s *Sum) add(name string, p *policy.Policy, e *entry, fresh bool) {
+func (s *Sum) add(name string, p *policy.Policy, e *entry, fresh, blind bool) {
 	if e != nil {
 		s.Status.Removed = plus(s.Status.Removed, e.removed)
 		for i := range e.rules {
@@ -147,8 +154,10 @@ func (s *Sum) add(name string, p *policy.Policy, e *entry, fresh bool) {
 	}
 	if current := e != nil && e.generation == p.Generation && e.hash == p.Hash; !fresh || !current {
 		s.Status.StaleNodes++
-		if fresh {
-			s.Behind++
+		if fresh && !blind {
+			if s.Behind++; s.Behind == 1 || name < s.BehindNode {
+				s.BehindNode = name
+			}
 		}
 		return
 	}

@@ -90,6 +90,11 @@ func TestSumCountsOnlyCurrentReports(t *testing.T) {
 	old := func(age time.Duration) *v1alpha1.NodeImageReport {
 		return changed(func(r *v1alpha1.NodeImageReport) { r.ObservedTime.Time = now.Add(-age) })
 	}
+	blind := func(condition string, since time.Duration) *v1alpha1.NodeImageReport {
+		r := reportOf("n")
+		r.Conditions = []metav1.Condition{{Type: condition, Status: metav1.ConditionFalse, Reason: "R", LastTransitionTime: metav1.Time{Time: now.Add(-since)}}}
+		return r
+	}
 	tests := map[string]struct {
 		report               *v1alpha1.NodeImageReport
 		nodes, stale, behind int64
@@ -106,6 +111,10 @@ func TestSumCountsOnlyCurrentReports(t *testing.T) {
 		"another UID":            {changed(func(r *v1alpha1.NodeImageReport) { r.Policies[0].UID = "other" }), 0, 1, 1, false},
 		"without policies":       {reportOf("n"), 0, 1, 1, false},
 		"of a new node":          {changed(func(r *v1alpha1.NodeImageReport) { r.CreationTimestamp.Time = now.Add(-14 * time.Second) }), 1, 0, 0, false},
+		"without policies, of a node that reads no images": {blind(v1alpha1.ConditionRuntimeReachable, 30*time.Minute), 0, 1, 1, false},
+		"the same for a long time":                         {blind(v1alpha1.ConditionRuntimeReachable, 30*time.Minute+1), 0, 1, 0, false},
+		"the same because of Pods":                         {blind(v1alpha1.ConditionPodsKnown, 30*time.Minute+1), 0, 1, 0, false},
+		"the same because of the disk":                     {blind(v1alpha1.ConditionFilesystemSeen, 30*time.Minute+1), 0, 1, 1, false},
 		"of a node that is not new": {changed(func(r *v1alpha1.NodeImageReport) { r.CreationTimestamp.Time = now.Add(-15 * time.Second) }),
 			1, 0, 0, true},
 	}

@@ -67,12 +67,12 @@ var errNoNode = errors.New("the agent has not read its Node object yet, or the N
 
 // Node implements images.Cluster.
 func (c *cluster) Node() (*engine.Node, error) {
+	filesystem, _ := c.disk.usage() // nil while it is unknown; without the lock, because a filesystem may hang
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.node == nil {
 		return nil, errNoNode
 	}
-	filesystem, _ := c.disk.usage() // nil while it is unknown
 	return &engine.Node{Name: c.node.Name, Labels: c.node.Labels, Filesystem: filesystem}, nil
 }
 

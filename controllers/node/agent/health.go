@@ -35,12 +35,17 @@ func alive(node runtimeState) healthz.Checker {
 	}
 }
 
-// ready returns a check that fails until the agent has read the rules once, and while the runtime does not answer. If the API
-// server is unreachable the agent keeps all images, but stays ready.
-func ready(node runtimeState, isRead func() bool) healthz.Checker {
+var errNoReport = errors.New("the agent has neither read nor created its NodeImageReport yet; the log of the agent says why")
+
+// ready returns a check that fails until the agent has read the rules once and has a report, and while the runtime does not
+// answer. If the API server is unreachable afterwards the agent keeps all images, but stays ready.
+func ready(node runtimeState, isRead, hasReport func() bool) healthz.Checker {
 	return func(*http.Request) error {
 		if !isRead() {
 			return errNoRules
+		}
+		if !hasReport() {
+			return errNoReport
 		}
 		if err := node.LastError(); err != nil && !errors.Is(err, images.ErrPods) {
 			return err
@@ -50,8 +55,8 @@ func ready(node runtimeState, isRead func() bool) healthz.Checker {
 }
 
 // addHealth adds the liveness and readiness checks of the agent to the manager.
-func addHealth(mgr manager.Manager, node runtimeState, rules *rules, pulses ...*liveness.Heartbeat) error {
-	if err := mgr.AddReadyzCheck("sunset", ready(node, rules.IsRead)); err != nil {
+func addHealth(mgr manager.Manager, node runtimeState, rules *rules, reporter *reporter, pulses ...*liveness.Heartbeat) error {
+	if err := mgr.AddReadyzCheck("sunset", ready(node, rules.IsRead, reporter.hasBegun)); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("runtime", alive(node)); err != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images"
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
@@ -73,7 +74,8 @@ func (k *pressureLoop) Start(ctx context.Context) error {
 }
 
 const (
-	// lastWait is how long the loop waits at shutdown for removals in flight.
+	// lastWait is how long the loop waits at shutdown for removals in flight before it reports. It reports the slower ones after
+	// their end, unless the process ends before.
 	lastWait = 15 * time.Second
 	// lastTimeout bounds the last report.
 	lastTimeout = 5 * time.Second
@@ -81,11 +83,22 @@ const (
 
 // last reports the removals since the last report.
 func (k *pressureLoop) last(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
 	select {
 	case <-k.reconciler.Done():
 	case <-k.clock.After(lastWait):
+		k.reportNow(ctx)
+		select {
+		case <-k.reconciler.Done():
+		case <-k.clock.After(cri.RemoveTimeout - lastWait):
+		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
+	k.reportNow(ctx)
+}
+
+// reportNow counts and reports without waiting for the next time.
+func (k *pressureLoop) reportNow(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lastTimeout)
 	defer cancel()
 	k.reporter.next, k.reported = time.Time{}, memoKey{}
 	k.countOnce(ctx)

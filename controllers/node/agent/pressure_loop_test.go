@@ -202,9 +202,15 @@ func TestLastReport(t *testing.T) {
 		synctest.Wait()
 		h.removes("r")
 		cancel()
-		<-ended // after lastWait the loop does not wait for the reconciler
+		time.Sleep(lastWait)
+		synctest.Wait() // the removals in flight have not ended
 		if got := h.report().Removed; got.Images != 1 {
 			h.Errorf("%+v", got)
+		}
+		h.removes("r")
+		<-ended
+		if got := h.report().Removed; got.Images != 2 {
+			h.Errorf("%+v after slow removals", got)
 		}
 	})
 }

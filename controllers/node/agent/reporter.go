@@ -4,6 +4,7 @@ package agent
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -42,6 +43,7 @@ type reporter struct {
 
 	written *v1alpha1.NodeImageReport // as the API server has it; nil until the agent has read or created it, and after an error
 	last    *v1alpha1.NodeImageReport // that the agent has read, created or written; nil for none
+	begun   atomic.Bool               // the agent has read or created a report; true forever then
 	next    time.Time                 // earliest time of the next write
 	refresh time.Time                 // latest time of the next write
 }
@@ -86,6 +88,9 @@ func (r *reporter) report(ctx context.Context, snapshot *policy.Snapshot, t *pol
 	return true
 }
 
+// hasBegun reports whether the agent has read or created its report once.
+func (r *reporter) hasBegun() bool { return r.begun.Load() }
+
 func (r *reporter) failed(ctx context.Context, now time.Time, err error) {
 	log.FromContext(ctx).Error(err, "NodeImageReport not written")
 	r.written, r.next = nil, now.Add(wait.Jitter(reportAgain, 0.5))
@@ -95,8 +100,12 @@ func (r *reporter) failed(ctx context.Context, now time.Time, err error) {
 // of this agent, they start again.
 func (r *reporter) begin(ctx context.Context) error {
 	name, uid, ok := r.cluster.identity()
-	if !ok {
-		return errNoNode
+	if !ok { // the watch has not delivered the node, or may not
+		if _, err := r.cluster.confirm(ctx); err != nil {
+			return err
+		}
+		r.rules.Republish()
+		name, uid, _ = r.cluster.identity()
 	}
 	report := &v1alpha1.NodeImageReport{}
 	err := r.client.Get(ctx, client.ObjectKey{Name: name}, report)
@@ -111,6 +120,7 @@ func (r *reporter) begin(ctx context.Context) error {
 		r.counters.startOver(r.last)
 	}
 	r.counters.resumeOnce(report)
+	r.begun.Store(true)
 	r.written, r.last = report, report
 	return nil
 }

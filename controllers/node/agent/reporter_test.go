@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -37,9 +39,25 @@ func newReporting(t *testing.T) *reporting {
 	r := &reporting{host: newHost(t, at), time: at}
 	r.read()
 	r.add(idOf(1), 10)
-	r.look()
+	sink := heldSink{called: make(chan struct{}), until: t.Context().Done()}
+	go r.node.Open(retention.NewRuleSet(v1alpha1.ImageKind, nil, nil)).Run(t.Context(), sink)
+	<-sink.called
 	return r
 }
+
+// heldSink makes a source wait after its first snapshot, so that further ones are taken only when the test makes it.
+type heldSink struct {
+	retention.Sink
+	called chan struct{}
+	until  <-chan struct{}
+}
+
+func (s heldSink) Undeletable(*retention.SourceError) {
+	close(s.called)
+	<-s.until
+}
+
+func (heldSink) Replace([]*index.FactRow) {}
 
 // after steps the clock and reports. It expects that number of written reports in total.
 func (r *reporting) after(d time.Duration, updates int) {
@@ -127,11 +145,19 @@ func TestAgentGoesOnFromWhatItsReportSays(t *testing.T) {
 
 func TestReportIsOwnedByTheNodeThatThereIs(t *testing.T) {
 	r := newReporting(t)
-	r.cluster.set(nil)
+	r.cluster.set(nil) // the watch has not delivered it
+	r.fails = func(o client.Object) error {
+		if _, ok := o.(*corev1.Node); ok {
+			return errors.New("forbidden")
+		}
+		return nil
+	}
 	r.after(0, 0)
+	expect.Equal(t, "ready without the node", false, r.reporter.hasBegun())
+	r.fails = nil
 	owner := func() []metav1.OwnerReference { return r.report().OwnerReferences }
-	r.join("uid-1")
 	r.after(time.Minute, 1)
+	expect.Equal(t, "ready", true, r.reporter.hasBegun())
 	expect.Equal(t, "owner", ownedBy(hostName, "uid-1"), owner())
 	r.cluster.set(nil)
 	r.after(2*time.Minute, 1)

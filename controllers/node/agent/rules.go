@@ -137,7 +137,7 @@ func (r *rules) confirm(ctx context.Context) (since time.Time, err error) {
 	if rewound {
 		return since, errRewound
 	}
-	if object == nil {
+	if len(r.received.Policies) == 0 { // then the controller does not write changes of other policies
 		return since, nil
 	}
 	policies := &metav1.PartialObjectMetadataList{}

@@ -117,6 +117,17 @@ func TestConfirmErrorWithoutRules(t *testing.T) {
 	}
 }
 
+// TestRulesWithoutPoliciesAboutImages: the controller does not write changes of policies while none is about images.
+func TestRulesWithoutPoliciesAboutImages(t *testing.T) {
+	w := newFakeRules(t)
+	w.write(&v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "jobs", UID: "1", Generation: 2}})
+	w.write(&v1alpha1.NodeImageRules{
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.NodeImageRulesName},
+		Known:      []v1alpha1.NodeImageKnownPolicy{{Name: "jobs", UID: "1", Generation: 1}},
+	})
+	w.want("")
+}
+
 // TestRulesThatAnAnswerLackedComeBack: a watch has no event for the rules, because they have not changed.
 func TestRulesThatAnAnswerLackedComeBack(t *testing.T) {
 	w := newFakeRules(t)

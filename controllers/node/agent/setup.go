@@ -217,7 +217,7 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 			return err
 		}
 	}
-	if err := addHealth(mgr, node, rules, removals, reports); err != nil {
+	if err := addHealth(mgr, node, rules, loop.reporter, removals, reports); err != nil {
 		return err
 	}
 	return watch(ctx, mgr, cluster, rules)

@@ -13,6 +13,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 )
 
+// CountSources counts a source that begins or ends.
+func (n *Node) CountSources(more int) { n.countSources(more) }
+
 // Batcher groups removals into rounds.
 type Batcher = batcher
 

@@ -4,6 +4,7 @@ package images_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -67,6 +68,7 @@ func newMachine(t *testing.T) *machine {
 		Runtime: runtime{m}, Cluster: api{m}, History: kept, Readings: m.reading, Clock: m.clock, Compiler: compiler, Interval: interval,
 		Failed: func(code string) { m.failed = append(m.failed, code) },
 	})
+	m.CountSources(1)
 	return m
 }
 
@@ -578,6 +580,22 @@ func TestUnreachableEndsWhenTheRuntimeAnswers(t *testing.T) {
 		_ = source.Read(t.Context(), policy.Subject{Name: id("a")}, func(*index.FactRow) {})
 		expect.Equal(t, "unreachable for", step.want, m.Unreachable())
 		m.clock.Step(interval)
+	}
+}
+
+// TestErrorEndsWithTheSources: without rules nothing reads the node again until somebody asks for the images.
+func TestErrorEndsWithTheSources(t *testing.T) {
+	m := newMachine(t)
+	m.list = errors.New("away")
+	_, err := m.DebugImages(t.Context())
+	if err == nil || m.LastError() == nil {
+		t.Errorf("%v, last error %v", err, m.LastError())
+	}
+	m.CountSources(-1)
+	expect.Equal(t, "error without sources", nil, m.LastError())
+	m.clock.Step(interval)
+	if _, err := m.DebugImages(t.Context()); err == nil || m.LastError() != nil {
+		t.Errorf("%v, last error %v without sources", err, m.LastError())
 	}
 }
 

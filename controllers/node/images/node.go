@@ -71,7 +71,8 @@ type Node struct {
 	versions map[string]version     // by ID, from the last snapshot
 	sent     map[string]sentRemoval // by ID of the image
 	total    v1alpha1.ImageCount
-	lastErr  error                      // error of the last snapshot; nil if it succeeded
+	sources  int                        // number of running sources
+	lastErr  error                      // error of the last snapshot; nil if it succeeded, or without a running source
 	away     time.Time                  // since when the runtime has been unreachable; zero if it is reachable
 	changed  wake.Broadcast             // a snapshot differs from the one before
 	rules    map[string]*engine.Program // in force
@@ -170,7 +171,7 @@ func (n *Node) Total() v1alpha1.ImageCount {
 	return n.total
 }
 
-// LastError returns the error of the last snapshot of the node; nil if it succeeded.
+// LastError returns the error of the last snapshot of the node; nil if it succeeded, and while no rule is about images.
 func (n *Node) LastError() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

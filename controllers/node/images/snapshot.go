@@ -53,10 +53,14 @@ func (n *Node) takeSnapshot(ctx context.Context) (*snapshot, error) {
 	return l, err
 }
 
-// noteResult records the error of a snapshot; nil if it succeeded.
+// noteResult records the error of a snapshot; nil if it succeeded. Without a running source it records no error, because nothing
+// reads the node again, and so the error would never end.
 func (n *Node) noteResult(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.sources == 0 {
+		err = nil
+	}
 	n.lastErr = err
 	switch {
 	case !isOfRuntime(err):

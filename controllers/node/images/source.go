@@ -41,7 +41,8 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 	var known map[types.UID]string // versions that sink has; nil until it has all images
 	var about string               // fields of the node that the rules have read
 	delay := retries().DelayWithReset(s.node.Clock, 5*time.Minute)
-	defer s.node.noteResult(nil) // without rules nothing reads the node again, and an error would never end
+	s.node.countSources(1)
+	defer s.node.countSources(-1)
 	for ctx.Err() == nil {
 		differs := s.node.changed.C()
 		rows, versions, node, sourceErr := s.rows(ctx, known, about)
@@ -63,6 +64,17 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 		known, about = versions, node
 		s.node.setReceived(s.contents)
 		s.wait(ctx, differs)
+	}
+}
+
+// countSources counts a source that begins or ends.
+func (n *Node) countSources(more int) {
+	n.mu.Lock()
+	n.sources += more
+	none := n.sources == 0
+	n.mu.Unlock()
+	if none {
+		n.noteResult(nil)
 	}
 }
 

@@ -77,6 +77,7 @@ type ArchiveSpec struct {
 
 	// legalHolds lists prefixes of the names of objects in the bucket, after the prefix of url, such as "segments/2026/11/". Sunset
 	// deletes nothing whose name begins with one of them. "" holds everything. A prefix with which no name can begin is invalid.
+	// The result of a deletion without a definite answer can be in a segment of one of the next seven days; hold these days too.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100

@@ -61,7 +61,7 @@ type Selection struct {
 	Selector     labels.Selector
 	Policy       string
 	UID          string    // of the object of a record; empty: all
-	Since, Until time.Time // of the deletion, or of the record if it has no result
+	Since, Until time.Time // of the deletion, or of the record if it has no result; see inTime for deletions of unknown time
 	Kept         bool      // also records of versions that Sunset did not delete
 	Restore      bool      // also such records, for LeaveOut, and the Namespace object if Namespace is set and Objects is empty; no dependents of chosen objects
 
@@ -181,12 +181,17 @@ func (s *Selection) query() archive.Query {
 	return q
 }
 
+// inTime reports whether the deletion was between Since and Until, or may have been: an object that is gone or absent was deleted
+// between the time of its record and that of the result, which can be long after it.
 func (s *Selection) inTime(m archive.Meta) bool {
-	at := m.ArchivedAt
-	if m.Result == archive.Deleted || m.Result == archive.Gone || m.Result == archive.Absent {
-		at = m.ResultAt
+	first, last := m.ArchivedAt, m.ArchivedAt
+	switch m.Result {
+	case archive.Deleted:
+		first, last = m.ResultAt, m.ResultAt
+	case archive.Gone, archive.Absent:
+		last = m.ResultAt
 	}
-	return !at.Before(s.Since) && (s.Until.IsZero() || at.Before(s.Until))
+	return !last.Before(s.Since) && (s.Until.IsZero() || first.Before(s.Until))
 }
 
 // inNamespace reports whether a record is of the namespace, or of a cluster-scoped object whose kind Objects may select.

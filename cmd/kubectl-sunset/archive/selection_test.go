@@ -171,7 +171,7 @@ func TestFindByTime(t *testing.T) {
 	to, err := store.Open(t.Context(), "file://"+t.TempDir(), nil)
 	expect.NoError(t, err)
 	b := records.NewBuilder()
-	for i := range 2 {
+	for i := range 3 {
 		name := fmt.Sprint("job-", i)
 		_, err := b.Add(audit.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: "shop", Name: name, UID: types.UID(name), ResourceVersion: "7"},
 			records.Record{ArchivedAt: fixture.Now, Policy: "batch", Rule: "r", Due: fixture.Now, Reason: "Expired", Object: json.RawMessage(fmt.Sprintf(
@@ -184,16 +184,17 @@ func TestFindByTime(t *testing.T) {
 	index := records.NewIndexer(to)
 	index.Add(segment)
 	index.Finish(segment.Name, 0, records.Deleted, fixture.Now.Add(11*time.Hour)) // job-1 has no result
+	index.Finish(segment.Name, 2, records.Gone, fixture.Now.Add(11*time.Hour))    // it was deleted at an unknown time before
 	expect.NoError(t, index.Flush(t.Context(), fixture.Now.Add(11*time.Hour)))
 	for name, test := range map[string]struct {
 		since, until time.Duration
 		want         string
 	}{
-		"the hour of the record":          {0, time.Hour, "job-1"},
-		"the hour of the deletion":        {11 * time.Hour, 12 * time.Hour, "job-0"},
+		"the hour of the record":          {0, time.Hour, "job-2 job-1"},
+		"the hour of the deletion":        {11 * time.Hour, 12 * time.Hour, "job-2 job-0"},
 		"before the record":               {-time.Hour, 0, ""},
-		"from the record to the deletion": {0, 12 * time.Hour, "job-1 job-0"},
-		"between the record and deletion": {time.Hour, 11 * time.Hour, ""},
+		"from the record to the deletion": {0, 12 * time.Hour, "job-2 job-1 job-0"},
+		"between the record and deletion": {time.Hour, 11 * time.Hour, "job-2"},
 	} {
 		s := archive.Selection{Since: fixture.Now.Add(test.since), Until: fixture.Now.Add(test.until)}
 		found, err := s.Find(t.Context(), &records.Reader{Bucket: to})

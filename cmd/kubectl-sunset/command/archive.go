@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/archive"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/terminal"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/text"
 	"github.com/sunset-k8s/sunset/engine"
@@ -110,7 +111,9 @@ func (a *archiveCommand) find(ctx context.Context, from *openArchive, args []str
 	}
 	from.entries, err = s.Find(ctx, from.Reader)
 	if s.Restore {
+		all := len(from.entries)
 		from.entries, from.leftOut = s.LeaveOut(from.entries)
+		from.kept = all - len(from.entries) - len(from.leftOut)
 	}
 	if err == nil && len(from.entries)+len(from.leftOut) == 0 {
 		err = from.unread.encrypted()
@@ -124,11 +127,15 @@ func (a *archiveCommand) noteMissing(from *openArchive) bool {
 	for _, o := range a.selection.Missing(from.entries) {
 		names = append(names, text.EscapeLine(o.Argument))
 	}
+	isNone := len(from.entries)+len(from.leftOut) == 0
 	switch {
 	case len(names) > 0:
 		fmt.Fprintf(a.streams.ErrOut, "No record found in archive %s: %s.\n", from.Name, strings.Join(names, ", "))
-	case len(from.entries)+len(from.leftOut) == 0:
+	case isNone:
 		fmt.Fprintf(a.streams.ErrOut, "No record found in archive %s.\n", from.Name)
+	}
+	if from.kept > 0 && (isNone || len(names) > 0) {
+		fmt.Fprintf(a.streams.ErrOut, "%s found of versions that Sunset did not delete; to restore them, use --kept.\n", preview.Count(from.kept, "record"))
 	}
 	return len(names) > 0
 }

@@ -166,7 +166,8 @@ func TestArchiveRestoreNewest(t *testing.T) {
 	}
 	wants(t, restored("job/report", archive.Deleted, archive.Kept), command.ExitOK, "\n1 object would be restored")
 	wants(t, restored("--kept", archive.Deleted, archive.Kept), command.ExitOK, "1 object would be restored, 1 not")
-	wants(t, restored("", archive.Kept), command.ExitFindings, "No record found")
+	wants(t, restored("", archive.Kept), command.ExitFindings, "No record found in archive history.\n1 record found of versions that Sunset did not delete; to restore them, use --kept.\n")
+	wants(t, restored("job/report job/none", archive.Kept), command.ExitFindings, ": job/report, job/none.\n1 record found of versions")
 }
 
 // TestArchiveRestoreResults: a selection restores only what Sunset deleted; the user can name the other objects.

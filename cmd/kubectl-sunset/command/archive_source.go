@@ -43,6 +43,7 @@ type openArchive struct {
 	cluster   *cluster.Cluster  // nil with a URL
 	entries   []archive.Entry   // that the arguments and flags select
 	leftOut   []archive.Entry   // that are not restored unless the user names them
+	kept      int               // number of records of versions that Sunset did not delete, and that are not restored without --kept
 	unread    unread
 }
 

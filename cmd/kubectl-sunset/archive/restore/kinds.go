@@ -155,7 +155,7 @@ func (s *Step) Confirm(answer *unstructured.Unstructured) error {
 var bindings = []string{"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node"}
 
 // unbind removes what binds an object to others that no longer exist, and addresses that others may have now.
-func (s *Step) unbind(live Live) {
+func (p *planner) unbind(s *Step) {
 	text := func(path ...string) string {
 		value, _, _ := unstructured.NestedString(s.Object.Object, path...)
 		return value
@@ -176,11 +176,25 @@ func (s *Step) unbind(live Live) {
 		s.remove("spec", "claimRef", "resourceVersion")
 		s.note("a claim %s/%s can bind it; the archive does not have the data of the volume", text("spec", "claimRef", "namespace"), text("spec", "claimRef", "name"))
 	case kind == claims && volume != "":
-		s.rebind(volume, live(audit.Object{APIVersion: "v1", Kind: "PersistentVolume", Name: volume}))
+		if p.volumes[volume] == s.Name.Namespace+"/"+s.Name.Name {
+			s.note("PersistentVolume %s is restored too, and the claim can bind it", volume)
+			return
+		}
+		s.rebind(volume, p.live(audit.Object{APIVersion: "v1", Kind: "PersistentVolume", Name: volume}))
 	case kind == schema.GroupKind{Kind: "Service"} && text("spec", "clusterIP") != "" && text("spec", "clusterIP") != "None":
 		s.remove("spec", "clusterIP")
 		s.remove("spec", "clusterIPs")
 		s.note("it gets a new cluster IP")
+	}
+}
+
+// noteVolumes records the volumes that are restored, and their claims.
+func (p *planner) noteVolumes(steps []*Step) {
+	for _, s := range steps {
+		if s.Why == "" && s.Name.GroupKind() == volumes {
+			ref, _, _ := unstructured.NestedMap(s.Archived.Object, "spec", "claimRef")
+			p.volumes[s.Name.Name] = fmt.Sprintf("%v/%v", ref["namespace"], ref["name"])
+		}
 	}
 }
 

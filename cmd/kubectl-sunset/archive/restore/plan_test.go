@@ -311,6 +311,23 @@ func TestPlanOfAVolume(t *testing.T) {
 	}
 }
 
+// TestPlanOfAClaimWithItsVolume: the volume does not exist yet.
+func TestPlanOfAClaimWithItsVolume(t *testing.T) {
+	claim := record(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: shop, uid: u1}, spec: {volumeName: pv-1}}`)
+	for claimRef, want := range map[string]string{
+		`{namespace: shop, name: a, uid: u1}`: "PersistentVolume pv-1 is restored too, and the claim can bind it",
+		`{namespace: shop, name: b, uid: u2}`: "PersistentVolume pv-1 does not exist",
+	} {
+		volume := record(t, `{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-1, uid: u5}, spec: {claimRef: `+claimRef+`}}`)
+		steps := restore.Plan([]restore.Record{claim, volume}, live(nil), restore.Options{BuiltIn: isBuiltIn})
+		if steps[0].Name.Kind != "PersistentVolume" || !strings.HasPrefix(strings.Join(steps[1].Notes, "\n"), want) {
+			t.Errorf("%s first, then a claim with notes %q, want %q", steps[0].Name.Kind, steps[1].Notes, want)
+		}
+		name, _, _ := unstructured.NestedString(steps[1].Object.Object, "spec", "volumeName")
+		expect.Equal(t, "keeps the name", strings.Contains(want, "restored"), name == "pv-1")
+	}
+}
+
 // TestPlanFinished: a custom resource is not restored if its status or its record says that it ran to completion.
 // TestPlanUnread: an older record does not take the place of a newer one that cannot be read.
 func TestPlanUnread(t *testing.T) {

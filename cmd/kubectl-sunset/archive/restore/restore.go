@@ -68,7 +68,7 @@ type Live func(name audit.Object) *unstructured.Unstructured
 // ServiceAccounts, other cluster-scoped objects, those of each namespace by group, kind and name, and in any case owners before their
 // dependents.
 func Plan(records []Record, live Live, options Options) []*Step {
-	p := &planner{live: live, options: options, seen: map[string]bool{}, byUID: map[types.UID]*Step{}, refused: map[types.UID]*Step{}, settled: map[*Step]bool{}}
+	p := &planner{live: live, options: options, seen: map[string]bool{}, byUID: map[types.UID]*Step{}, refused: map[types.UID]*Step{}, settled: map[*Step]bool{}, volumes: map[string]string{}}
 	steps := sorted(records)
 	for _, s := range steps {
 		if s.Why = p.refuse(s); s.Why == "" {
@@ -81,6 +81,7 @@ func Plan(records []Record, live Live, options Options) []*Step {
 	for _, s := range steps {
 		p.settle(s)
 	}
+	p.noteVolumes(steps)
 	for _, s := range steps {
 		if s.Why == "" {
 			p.prepare(s)
@@ -122,6 +123,7 @@ type planner struct {
 	refused map[types.UID]*Step // the same of others
 	others  map[types.UID]*Step // that are not to be restored
 	settled map[*Step]bool
+	volumes map[string]string // NAMESPACE/NAME of the claims of the volumes that are restored, by name of the volume
 }
 
 // refuse returns why an object cannot be restored; empty if it can.
@@ -181,7 +183,7 @@ func (p *planner) prepare(s *Step) {
 	p.setOwners(s)
 	p.setStatus(s)
 	s.setOrigin()
-	s.unbind(p.live)
+	p.unbind(s)
 	s.renewToken()
 	s.stop()
 	if s.Left > 0 {

@@ -297,6 +297,12 @@ func (m *Manager) Reserve(i policy.Intent, t policy.Target, c retention.Candidat
 	return w != nil
 }
 
+// Awaits implements retention.Ledger.
+func (m *Manager) Awaits(i policy.Intent) bool {
+	w := m.worker(i.Rule.PolicyUID)
+	return w != nil && w.awaits(i)
+}
+
 // Fits implements retention.Ledger.
 func (m *Manager) Fits(i policy.Intent, more int) bool {
 	w := m.worker(i.Rule.PolicyUID)

@@ -422,6 +422,37 @@ func TestPutOffSubjectTakesNoRoom(t *testing.T) {
 	}
 }
 
+// TestAwaits: a subject waits while it is queued and while its entry is written.
+func TestAwaits(t *testing.T) {
+	inBubble(t, func(w *harness) {
+		awaits := func(name string) bool {
+			w.mu.Lock()
+			o := w.objects[types.UID("uid-"+name)]
+			w.mu.Unlock()
+			i, _ := o.Intent()
+			return w.Awaits(i)
+		}
+		w.use(policyOf("p", limited(1)))
+		w.add("team-a", "first-", 1, 0)
+		bubble.Pass(3 * time.Second)
+		w.is(1, 0)
+		w.add("team-a", "job-", 1, 0)
+		bubble.Pass(time.Second)
+		expect.Equal(t, "waits for room", true, awaits("job-0"))
+		bubble.Pass(10 * time.Minute)
+		w.is(2, 0)
+		w.server.set(func() {
+			w.hangs = func(verb, _ string) time.Duration { return map[string]time.Duration{"update": 2 * time.Second}[verb] }
+		})
+		bubble.Pass(10 * time.Minute)
+		w.add("team-a", "next-", 1, 0)
+		bubble.Pass(time.Second)
+		expect.Equal(t, "waits for the write", true, awaits("next-0"))
+		bubble.Pass(time.Minute)
+		w.is(3, 0)
+	})
+}
+
 // TestEntryOfALostWriteIsWithdrawn: when the entry of a lost write is found, its version of the object no longer
 // exists.
 func TestEntryOfALostWriteIsWithdrawn(t *testing.T) {

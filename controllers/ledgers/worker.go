@@ -148,6 +148,14 @@ func (w *worker) targetOf(i policy.Intent) (policy.Target, bool) {
 	return r.recorded.entry.Target, true
 }
 
+// awaits reports whether the subject of an intent is queued, or its entry is being written.
+func (w *worker) awaits(i policy.Intent) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.requests[i.Subject.UID]
+	return r != nil && !r.isConfirmed()
+}
+
 // reserve adds a subject to the queue, unless it is queued. If the target already has a confirmed entry, the subject shares
 // it, and needs no room. The entry of an older version of the subject is withdrawn.
 func (w *worker) reserve(i policy.Intent, t policy.Target, c retention.Candidate) {

@@ -583,6 +583,28 @@ func TestThrottledNamespaceLosesNone(t *testing.T) {
 	})
 }
 
+// TestThrottledSubjectIsRecordedDespiteChanges: policies change more often than a ledger is written. Each change queues all due
+// subjects again.
+func TestThrottledSubjectIsRecordedDespiteChanges(t *testing.T) {
+	b := &slowLedger{ledgerFake: newLedgerFake(), takes: 700 * time.Millisecond}
+	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
+		t.Cleanup(b.writing.Wait)
+		w.onDelete(func(policy.DeletePermit) retention.Outcome { return after(time.Second, retention.Removed, false)() }) // slow
+		rule := fixture.Rule("a", fixture.Counted)
+		w.listedBy(rule, rows("old", 100, w.began.Add(-2*time.Hour), in("team-b"))...)
+		bubble.Pass(5 * time.Second)
+		for n := range 600 {
+			changed := *rule
+			changed.TTL += time.Duration(n%2) * time.Second
+			w.use(&changed)
+			bubble.Pass(200 * time.Millisecond)
+		}
+		if n := len(w.removed()); n < 50 {
+			t.Errorf("%d of 100 objects deleted in two minutes", n)
+		}
+	})
+}
+
 // slowLedger is a ledgerFake whose writes take a while. It forgets entries that are withdrawn or have ended, and requests that are
 // withdrawn. If doubts is true, it keeps uncertain ones.
 type slowLedger struct {
@@ -591,20 +613,26 @@ type slowLedger struct {
 	doubts   bool
 	unsure   map[policy.Subject]bool
 	requests map[types.UID]int // the last one of each subject
+	waiting  map[types.UID]bool
 
 	writing sync.WaitGroup // a test waits for the end of the writes
 }
 
 func (d *slowLedger) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) bool {
 	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.waiting[i.Subject.UID] {
+		return true
+	}
 	d.writes++
 	request := d.next(i)
-	d.mu.Unlock()
+	d.waiting[i.Subject.UID] = true
 	d.writing.Go(func() {
 		time.Sleep(d.takes)
 		d.mu.Lock()
 		wanted := d.requests[i.Subject.UID] == request
 		if wanted {
+			delete(d.waiting, i.Subject.UID)
 			d.recorded[i.Subject] = t
 		}
 		d.mu.Unlock()
@@ -618,10 +646,17 @@ func (d *slowLedger) Reserve(i policy.Intent, t policy.Target, c retention.Candi
 // next begins a request for a subject, and ends an earlier one. The caller holds mu.
 func (d *slowLedger) next(i policy.Intent) int {
 	if d.requests == nil {
-		d.requests = map[types.UID]int{}
+		d.requests, d.waiting = map[types.UID]int{}, map[types.UID]bool{}
 	}
+	delete(d.waiting, i.Subject.UID)
 	d.requests[i.Subject.UID]++
 	return d.requests[i.Subject.UID]
+}
+
+func (d *slowLedger) Awaits(i policy.Intent) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.waiting[i.Subject.UID]
 }
 
 // Withdraw takes a moment: an attempt that begins before it ends must not lose its request.

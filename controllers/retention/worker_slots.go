@@ -32,6 +32,10 @@ func (p *pipeline) enter(ctx context.Context, it item) bool {
 	j, _ := p.kind.index.Peek(it.uid, p.reconciler.Clock.Now())
 	var isRecorded bool
 	if j.Expected.Rule != nil {
+		if p.reconciler.Ledger.Awaits(j.Expected) { // each change of a policy queues all due subjects again
+			p.queue.Done(it)
+			return false
+		}
 		_, isRecorded = p.reconciler.Ledger.Lookup(j.Expected)
 	}
 	park := func(isRecorded bool) (parked bool) {

@@ -9,6 +9,11 @@ var retentionTable = map[string]Mutant{
 		Old: "cmp.Or(again.Compare(f.listed[namespace]), since.Compare",
 		New: "cmp.Or(since.Compare",
 	},
+	"throttle: a subject that is being recorded is put off": {
+		File: "controllers/retention/worker_slots.go", Test: "./controllers/retention TestThrottledSubjectIsRecordedDespiteChanges",
+		Old: "if p.reconciler.Ledger.Awaits(j.Expected) {",
+		New: "if false {",
+	},
 	"standby: a ledger records objects that only the standby has read": {
 		File: "controllers/retention/standby.go", Test: "./controllers/retention TestLeaderReadsWhatItKnewOnStandby",
 		Old: "\tif !early {\n",

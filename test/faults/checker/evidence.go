@@ -24,6 +24,8 @@ type Evidence struct {
 	// Window is how long a change of a policy or a namespace may go unnoticed, in addition to requests in flight. Zero means
 	// the promised second.
 	Window time.Duration
+	// Late returns how late a request may have been noticed that was noticed at a time: Window is longer by that. Nil means never.
+	Late func(time.Time) time.Duration
 
 	Protected  []string           // namespaces that no policy applies to; nil means the default
 	AllowKinds []schema.GroupKind // as in --allow-kinds
@@ -68,6 +70,9 @@ var alwaysProtected = []string{"kube-system", "kube-public", "kube-node-lease", 
 func (e Evidence) withDefaults() Evidence {
 	if e.Window == 0 {
 		e.Window = promisedWindow
+	}
+	if e.Late == nil {
+		e.Late = func(time.Time) time.Duration { return 0 }
 	}
 	if e.Deadline == 0 {
 		e.Deadline = promisedDeadline

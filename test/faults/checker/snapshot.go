@@ -64,7 +64,7 @@ func (j *checker) snapshotted(d *removal) {
 		return
 	}
 	why := "it has no VolumeSnapshot"
-	from, to := j.times.Passed(d.sent.Add(-j.Window)), j.before(d.sent)
+	from, to := j.read(d.sent), j.before(d.sent)
 	for _, key := range j.Log.Keys(snapshotKind) {
 		states := []*history.State{j.Log.At(key, from)}
 		for _, c := range j.Log.Of(key) {

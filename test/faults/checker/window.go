@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -24,7 +25,12 @@ type window struct{ from, to int64 }
 
 // windowOf returns the window of a request that led to a revision, or would have.
 func (j *checker) windowOf(r history.Request, to int64) window {
-	return window{j.times.Passed(j.Sent(r).Add(-j.Window)), to}
+	return window{j.read(j.Sent(r)), to}
+}
+
+// read returns the latest revision that certainly existed when Sunset read the state for a request that was sent at a time.
+func (j *checker) read(at time.Time) int64 {
+	return j.times.Passed(at.Add(-j.Window - j.Late(at)))
 }
 
 // orders returns every configuration that may have been in effect for a namespace within a window. Cluster policies, policies

@@ -62,7 +62,7 @@ func (s *Scenario) evidence(ctx context.Context, ended time.Time) (e checker.Evi
 		}
 		return r.Received
 	}
-	e.Window, e.Quiet, e.Ended = cmp.Or(s.options.Window, window()), s.quiet, ended
+	e.Window, e.Late, e.Quiet, e.Ended = cmp.Or(s.options.Window, window()), stalled.before, s.quiet, ended
 	e.Protected = []string{"kube-system", "kube-public", "kube-node-lease", s.Home}
 	e.Unled = gaps(span{From: s.began, To: ended}, s.led())
 	e.Undisturbed = s.undisturbed(ended)

@@ -40,6 +40,7 @@ func Main(m *testing.M) (code int) {
 	_ = flag.Set("test.parallel", "1000") // tests that wait for the lock must not block others
 	shared.hall.places = *besideFlag
 	defer build.Remove()
+	stalled.watch()
 	code = m.Run()
 	if err := shared.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)

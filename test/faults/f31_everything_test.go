@@ -51,6 +51,32 @@ rules:
 	s.Calm()
 }
 
+// TestF31APolicyIsDeletedAndCreatedAgain approves a policy, deletes it, and creates it again with the same spec. The approval is still
+// there, but the new policy waits for one of its own.
+func TestF31APolicyIsDeletedAndCreatedAgain(t *testing.T) {
+	scenario.Long(t)
+	s := scenario.New(t, scenario.Options{})
+	create := func(generation string) *v1alpha1.ClusterRetentionPolicy {
+		configMaps(s, generation, 30, preview)
+		return s.Policy("previews", previews("Enforce", "0s")+byDefault)
+	}
+	r := s.Sunset(scenario.Start{})
+	p := create("first")
+	tells(s, p, v1alpha1.ConditionEnforcing, "ApprovalRequired")
+	approve(s, p)
+	atMost(s, preview, 0)
+	s.Remove(p)
+	p = create("second")
+	tells(s, p, v1alpha1.ConditionEnforcing, "ApprovalRequired")
+	silent(t, 5*time.Second, r)
+	if left := s.Left(&corev1.ConfigMapList{}, preview); left != 30 {
+		t.Errorf("%d of 30 objects left", left)
+	}
+	approve(s, p)
+	atMost(s, preview, 0)
+	s.Calm()
+}
+
 // TestF31TheEdgesOfWhatNeedsApproval checks the thresholds of approval: more than a hundred objects, or at least ten and more
 // than a quarter of the selected ones.
 func TestF31TheEdgesOfWhatNeedsApproval(t *testing.T) {

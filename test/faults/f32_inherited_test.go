@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,7 +36,7 @@ rules:
 `
 
 // TestF32ChildrenInheritTheLabel has a Deployment whose ReplicaSet and Pods inherit the label that policies select. Sunset
-// keeps what is in use, and deletes a ReplicaSet without an owner and a finished Pod.
+// keeps what is in use and what other controllers manage, and deletes a ReplicaSet without an owner and a finished Pod.
 func TestF32ChildrenInheritTheLabel(t *testing.T) {
 	scenario.Long(t)
 	s := scenario.New(t, scenario.Options{Nodes: true})
@@ -49,6 +50,7 @@ func TestF32ChildrenInheritTheLabel(t *testing.T) {
 	orphan.Spec.Template.Labels = map[string]string{"app": "orphan", "env": "preview"}
 	s.MustCreate(orphan)
 	ended := s.Pod("ended", cluster.Succeeded, 0, func(p *corev1.Pod) { p.Labels = preview })
+	kept := managed(s)
 	s.Policy("leftovers", leftovers)
 	s.Policy("deployments", `
 mode: Enforce
@@ -67,20 +69,36 @@ rules:
 	}
 	alive, err := running(s, 3)
 	expect.NoError(t, err)
-	s.Stays(3*time.Second, append(alive, deployment, &sets.Items[0])...)
+	s.Stays(3*time.Second, append(append(alive, kept...), deployment, &sets.Items[0])...)
 	s.Calm()
+}
+
+// managed creates finished Pods that other controllers manage.
+func managed(s *scenario.Scenario) (pods []client.Object) {
+	s.Helper()
+	for i, pod := range []metav1.ObjectMeta{
+		{Labels: map[string]string{"kueue.x-k8s.io/multikueue-origin": "manager"}},
+		{Labels: map[string]string{"kustomize.toolkit.fluxcd.io/name": "apps"}},
+		{Annotations: map[string]string{"argocd.argoproj.io/tracking-id": "apps:/Pod:" + s.Namespace + "/managed-2"}},
+		{Annotations: map[string]string{"helm.sh/hook": "test"}},
+	} {
+		pods = append(pods, s.Pod(fmt.Sprint("managed-", i), cluster.Succeeded, 0, func(p *corev1.Pod) {
+			p.Labels, p.Annotations = labels.Merge(preview, pod.Labels), labels.Merge(p.Annotations, pod.Annotations)
+		}))
+	}
+	return pods
 }
 
 // web creates a Deployment and waits until its Pods run.
 func web(s *scenario.Scenario, replicas int) *appsv1.Deployment {
 	s.Helper()
-	labels := map[string]string{"app": "web", "env": "preview"}
+	inherited := map[string]string{"app": "web", "env": "preview"}
 	d := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: inherited},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				ObjectMeta: metav1.ObjectMeta{Labels: inherited},
 				Spec:       corev1.PodSpec{NodeName: cluster.NodeName(0), Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
 			},
 		},

@@ -72,8 +72,16 @@ func Plain(t testing.TB) string { t.Helper(); return plain.path(t) }
 func Clocked(t testing.TB) string { t.Helper(); return clocked.path(t) }
 
 // Brief returns the path of a controller that waits only 40 seconds instead of 15 minutes for the end of DELETEs with an
-// unknown result: twice as long as it waits for an answer.
-func Brief(t testing.TB) string { t.Helper(); return brief.path(t) }
+// unknown result: twice as long as it waits for an answer. It is a mutant too if Variable names one.
+func Brief(t testing.TB) string {
+	t.Helper()
+	mutant := os.Getenv(Variable)
+	patches, ok := mutants[mutant]
+	if !ok {
+		return brief.path(t)
+	}
+	return flavour{name: brief.name + "-" + mutant, patches: slices.Concat(brief.patches, patches)}.path(t)
+}
 
 // Mutant returns the path of a controller without one of its safety mechanisms. name is one of Mutants.
 func Mutant(t testing.TB, name string) string {

@@ -138,6 +138,38 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "return x.synced && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
 		New:  "return true || x.synced && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
 	}},
+	// A terminating object is deleted again.
+	"terminating-again": {{
+		File: "policy/combine.go",
+		Old:  "case f.Has(IsTerminating):\n\t\treturn Terminating\n",
+		New:  "case false && f.Has(IsTerminating):\n\t\treturn Terminating\n",
+	}},
+	// Objects that another controller manages are deleted.
+	"managed-deleted": {{
+		File: "policy/combine.go",
+		Old:  "case s.Flags.Manager() != \"\" && !r.Rule.AllowManaged:",
+		New:  "case false && s.Flags.Manager() != \"\" && !r.Rule.AllowManaged:",
+	}},
+	// An approval counts for every policy with the same name and spec.
+	"approval-of-any-policy": {{
+		File: "policy/approval_gate.go",
+		Old:  "return hashOf(string(p.UID), p.Hash)",
+		New:  "return hashOf(p.Hash)",
+	}, {
+		File: "controllers/policyset/approvals.go",
+		Old:  "return a.policy.UID == p.GetUID() && a.policy.Name",
+		New:  "return a.policy.Name",
+	}, {
+		File: "controllers/policyset/approvals.go",
+		Old:  "range a.cached[p.GetUID()] {",
+		New:  "range func() (all []approval) {\n\t\tfor _, of := range a.cached {\n\t\t\tall = append(all, of...)\n\t\t}\n\t\treturn all\n\t}() {",
+	}},
+	// The doubt about a DELETE without a definite answer never ends.
+	"endless-doubt": {{
+		File: "policy/ledger/entry.go",
+		Old:  "return !s.quiet.IsZero() && elapsed(s.quiet, began) >= RequestLife",
+		New:  "return false && !s.quiet.IsZero() && elapsed(s.quiet, began) >= RequestLife",
+	}},
 	// An object that returns after each deletion is deleted without end.
 	"endless-loops": {{
 		File: "controllers/retention/index/row.go",

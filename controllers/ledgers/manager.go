@@ -298,9 +298,9 @@ func (m *Manager) Reserve(i policy.Intent, t policy.Target, c retention.Candidat
 }
 
 // Awaits implements retention.Ledger.
-func (m *Manager) Awaits(i policy.Intent) bool {
+func (m *Manager) Awaits(i policy.Intent, c retention.Candidate) bool {
 	w := m.worker(i.Rule.PolicyUID)
-	return w != nil && w.awaits(i)
+	return w != nil && w.awaits(i, c)
 }
 
 // Fits implements retention.Ledger.

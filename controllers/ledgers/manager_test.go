@@ -5,6 +5,7 @@ package ledgers_test
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -425,13 +426,15 @@ func TestPutOffSubjectTakesNoRoom(t *testing.T) {
 // TestAwaits: a subject waits while it is queued and while its entry is written.
 func TestAwaits(t *testing.T) {
 	inBubble(t, func(w *harness) {
-		awaits := func(name string) bool {
+		next := &again{}
+		about := func(name string) policy.Intent {
 			w.mu.Lock()
-			o := w.objects[types.UID("uid-"+name)]
+			next.Candidate = w.objects[types.UID("uid-"+name)]
 			w.mu.Unlock()
-			i, _ := o.Intent()
-			return w.Awaits(i)
+			i, _ := next.Intent()
+			return i
 		}
+		awaits := func(name string) bool { return w.Awaits(about(name), next) }
 		w.use(policyOf("p", limited(1)))
 		w.add("team-a", "first-", 1, 0)
 		bubble.Pass(3 * time.Second)
@@ -450,7 +453,26 @@ func TestAwaits(t *testing.T) {
 		expect.Equal(t, "waits for the write", true, awaits("next-0"))
 		bubble.Pass(time.Minute)
 		w.is(3, 0)
+		expect.Equal(t, "calls of Ready of the candidates that asked", 2, int(next.calls.Load()))
+		bubble.Pass(10 * time.Minute)
+		w.add("team-a", "last-", 1, 0)
+		bubble.Pass(time.Second)
+		w.Withdraw(about("last-0"))
+		expect.Equal(t, "waits although it was put off", false, awaits("last-0"))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "calls of Ready after it was put off", 2, int(next.calls.Load()))
 	})
+}
+
+// again is the candidate of a subject that is queued again.
+type again struct {
+	retention.Candidate
+	calls atomic.Int32
+}
+
+func (c *again) Ready() {
+	c.calls.Add(1)
+	c.Candidate.Ready()
 }
 
 // TestEntryOfALostWriteIsWithdrawn: when the entry of a lost write is found, its version of the object no longer

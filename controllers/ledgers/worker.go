@@ -148,12 +148,17 @@ func (w *worker) targetOf(i policy.Intent) (policy.Target, bool) {
 	return r.recorded.entry.Target, true
 }
 
-// awaits reports whether the subject of an intent is queued, or its entry is being written.
-func (w *worker) awaits(i policy.Intent) bool {
+// awaits reports whether the subject of an intent is queued, or its entry is being written. Then c takes the place of its candidate,
+// which may belong to a pipeline that has ended. A subject that was put off does not wait: its entry ends without a call of Ready.
+func (w *worker) awaits(i policy.Intent, c retention.Candidate) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.requests[i.Subject.UID]
-	return r != nil && !r.isConfirmed()
+	if r == nil || r.isConfirmed() || r.isWriting() && r.recorded.putOff {
+		return false
+	}
+	r.candidate = c
+	return true
 }
 
 // reserve adds a subject to the queue, unless it is queued. If the target already has a confirmed entry, the subject shares
@@ -166,7 +171,7 @@ func (w *worker) reserve(i policy.Intent, t policy.Target, c retention.Candidate
 	switch {
 	case r == nil:
 	case r.isWriting():
-		r.recorded.putOff = false
+		r.candidate, r.recorded.putOff = c, false
 		return // it is evaluated again after the write
 	case r.isConfirmed():
 		w.machine.Withdrawn(r.recorded.entry.Target)

@@ -160,8 +160,8 @@ type Ledger interface {
 	// Reserve records the target of an intent as soon as limits permit. It reports false if the ledger of the policy is not open
 	// yet: then the caller retries.
 	Reserve(i policy.Intent, t policy.Target, c Candidate) bool
-	// Awaits reports whether the subject of an intent waits for its entry: Candidate.Ready will be called.
-	Awaits(i policy.Intent) bool
+	// Awaits reports whether the subject of an intent waits for its entry: the Ready of this candidate will be called.
+	Awaits(i policy.Intent, c Candidate) bool
 	// Fits reports whether limits permit all deletions of the policy of an intent that wait to be recorded, and some more.
 	Fits(i policy.Intent, more int) bool
 	// MarkSent reports whether the DELETE of a recorded target may be sent now. If so, the caller sends it and calls Finish.

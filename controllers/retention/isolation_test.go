@@ -653,7 +653,7 @@ func (d *slowLedger) next(i policy.Intent) int {
 	return d.requests[i.Subject.UID]
 }
 
-func (d *slowLedger) Awaits(i policy.Intent) bool {
+func (d *slowLedger) Awaits(i policy.Intent, _ retention.Candidate) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.waiting[i.Subject.UID]

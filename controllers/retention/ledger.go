@@ -17,7 +17,7 @@ type noLedger struct{}
 func (noLedger) Open(context.Context) error                           { return nil }
 func (noLedger) Lookup(policy.Intent) (target policy.Target, ok bool) { return target, false }
 func (noLedger) Reserve(policy.Intent, policy.Target, Candidate) bool { return true } // no ledger will open
-func (noLedger) Awaits(policy.Intent) bool                            { return false }
+func (noLedger) Awaits(policy.Intent, Candidate) bool                 { return false }
 func (noLedger) Fits(policy.Intent, int) bool                         { return false }
 func (noLedger) MarkSent(policy.Intent, policy.Target) bool           { return false }
 func (noLedger) Withdraw(policy.Intent)                               {}

@@ -32,7 +32,8 @@ func (p *pipeline) enter(ctx context.Context, it item) bool {
 	j, _ := p.kind.index.Peek(it.uid, p.reconciler.Clock.Now())
 	var isRecorded bool
 	if j.Expected.Rule != nil {
-		if p.reconciler.Ledger.Awaits(j.Expected) { // each change of a policy queues all due subjects again
+		c := p.candidateOf(it, p.queueTimes.take(it).reserve(p.reconciler.Clock.Now()))
+		if p.reconciler.Ledger.Awaits(j.Expected, c) { // each change of a policy queues all due subjects again
 			p.queue.Done(it)
 			return false
 		}

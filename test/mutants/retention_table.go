@@ -11,8 +11,8 @@ var retentionTable = map[string]Mutant{
 	},
 	"throttle: a subject that is being recorded is put off": {
 		File: "controllers/retention/worker_slots.go", Test: "./controllers/retention TestThrottledSubjectIsRecordedDespiteChanges",
-		Old: "if p.reconciler.Ledger.Awaits(j.Expected) {",
-		New: "if false {",
+		Old: "if p.reconciler.Ledger.Awaits(j.Expected, c) {",
+		New: "if _ = c; false {",
 	},
 	"standby: a ledger records objects that only the standby has read": {
 		File: "controllers/retention/standby.go", Test: "./controllers/retention TestLeaderReadsWhatItKnewOnStandby",

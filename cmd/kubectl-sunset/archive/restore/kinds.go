@@ -176,7 +176,8 @@ func (p *planner) unbind(s *Step) {
 		s.remove("spec", "claimRef", "resourceVersion")
 		s.note("a claim %s/%s can bind it; the archive does not have the data of the volume", text("spec", "claimRef", "namespace"), text("spec", "claimRef", "name"))
 	case kind == claims && volume != "":
-		if p.volumes[volume] == s.Name.Namespace+"/"+s.Name.Name {
+		if of := p.volumes[volume]; of != nil && of.isOf(s.Name) {
+			s.volume = of
 			s.note("PersistentVolume %s is restored too, and the claim can bind it", volume)
 			return
 		}
@@ -188,14 +189,19 @@ func (p *planner) unbind(s *Step) {
 	}
 }
 
-// noteVolumes records the volumes that are restored, and their claims.
+// noteVolumes records the volumes that are restored.
 func (p *planner) noteVolumes(steps []*Step) {
 	for _, s := range steps {
 		if s.Why == "" && s.Name.GroupKind() == volumes {
-			ref, _, _ := unstructured.NestedMap(s.Archived.Object, "spec", "claimRef")
-			p.volumes[s.Name.Name] = fmt.Sprintf("%v/%v", ref["namespace"], ref["name"])
+			p.volumes[s.Name.Name] = s
 		}
 	}
+}
+
+// isOf reports whether a volume names a claim.
+func (s *Step) isOf(claim audit.Object) bool {
+	ref, _, _ := unstructured.NestedMap(s.Archived.Object, "spec", "claimRef")
+	return ref["namespace"] == claim.Namespace && ref["name"] == claim.Name
 }
 
 // rebind keeps the name of the volume of a claim if the volume is live and no other claim has it. live is empty if it is not.

@@ -95,8 +95,11 @@ func (p *planner) setOwners(s *Step) {
 }
 
 // Linked returns the object to create, with the UIDs of owners that were restored before; created has them by their former UIDs. It
-// returns an error if one of them was not created: the object must then not be created either.
+// returns an error if one of them, or the volume of a claim, was not created: the object must then not be created either.
 func (s *Step) Linked(created map[types.UID]types.UID) (*unstructured.Unstructured, error) {
+	if s.volume != nil && created[s.volume.Archived.GetUID()] == "" {
+		return nil, fmt.Errorf("its PersistentVolume %s was not created; to create the claim with a new, empty volume, restore it without the PersistentVolume", s.volume.Name.Name)
+	}
 	object := s.Object.DeepCopy()
 	references := object.GetOwnerReferences()
 	for i, former := range s.restored {

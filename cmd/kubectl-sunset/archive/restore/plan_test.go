@@ -325,6 +325,10 @@ func TestPlanOfAClaimWithItsVolume(t *testing.T) {
 		}
 		name, _, _ := unstructured.NestedString(steps[1].Object.Object, "spec", "volumeName")
 		expect.Equal(t, "keeps the name", strings.Contains(want, "restored"), name == "pv-1")
+		_, err := steps[1].Linked(nil)
+		expect.Equal(t, "is refused if the volume was not created", strings.Contains(want, "restored"), err != nil)
+		_, err = steps[1].Linked(map[types.UID]types.UID{"u5": "u6"})
+		expect.NoError(t, err)
 	}
 }
 

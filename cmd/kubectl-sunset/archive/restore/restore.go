@@ -57,6 +57,7 @@ type Step struct {
 	Before bool                       // an earlier restore of the same record created it; Object is nil then
 	Notes  []string                   // what differs from the archived object, and what else the user must know
 
+	volume   *Step             // of a claim: its volume, which is restored before; nil for none
 	restored map[int]types.UID // by position of an owner reference: the former UID of an owner that is restored before
 }
 
@@ -68,7 +69,7 @@ type Live func(name audit.Object) *unstructured.Unstructured
 // ServiceAccounts, other cluster-scoped objects, those of each namespace by group, kind and name, and in any case owners before their
 // dependents.
 func Plan(records []Record, live Live, options Options) []*Step {
-	p := &planner{live: live, options: options, seen: map[string]bool{}, byUID: map[types.UID]*Step{}, refused: map[types.UID]*Step{}, settled: map[*Step]bool{}, volumes: map[string]string{}}
+	p := &planner{live: live, options: options, seen: map[string]bool{}, byUID: map[types.UID]*Step{}, refused: map[types.UID]*Step{}, settled: map[*Step]bool{}, volumes: map[string]*Step{}}
 	steps := sorted(records)
 	for _, s := range steps {
 		if s.Why = p.refuse(s); s.Why == "" {
@@ -123,7 +124,7 @@ type planner struct {
 	refused map[types.UID]*Step // the same of others
 	others  map[types.UID]*Step // that are not to be restored
 	settled map[*Step]bool
-	volumes map[string]string // NAMESPACE/NAME of the claims of the volumes that are restored, by name of the volume
+	volumes map[string]*Step // the volumes that are restored, by name
 }
 
 // refuse returns why an object cannot be restored; empty if it can.

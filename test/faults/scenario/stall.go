@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,9 +19,10 @@ type stalls struct {
 var stalled stalls
 
 const (
-	stallEvery = 20 * time.Millisecond // between two checks
-	stallAfter = 50 * time.Millisecond // how late a check must be
-	stallReach = 5 * time.Second       // how long before a request stalls count
+	stallEvery = 20 * time.Millisecond  // between two checks
+	stallAfter = 50 * time.Millisecond  // how late a check must be
+	stallPause = 200 * time.Millisecond // in which a proxy surely notices a request
+	stallMost  = 5 * time.Second        // the most that is allowed for
 )
 
 // watch begins to record stalls, until the process ends.
@@ -46,12 +48,19 @@ func (s *stalls) note(expected, came time.Time) {
 	s.spans = append(s.spans, span{From: expected, To: came})
 }
 
-// before returns how late a request may have been noticed that was noticed at a time: the sum of the stalls shortly before.
-func (s *stalls) before(at time.Time) (late time.Duration) {
+// before returns how late a request may have been noticed that was noticed at a time: the duration of the stalls without a pause until
+// then. In a pause, the proxies would have noticed it.
+func (s *stalls) before(at time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := len(s.spans) - 1; i >= 0 && at.Sub(s.spans[i].To) < stallReach; i-- {
-		late += max(0, min(at.Sub(s.spans[i].From), stallReach)-max(0, at.Sub(s.spans[i].To)))
+	from := at
+	for _, stall := range slices.Backward(s.spans) {
+		if from.Sub(stall.To) >= stallPause {
+			break
+		}
+		if stall.From.Before(from) {
+			from = stall.From
+		}
 	}
-	return late
+	return min(at.Sub(from), stallMost)
 }
